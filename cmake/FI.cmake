@@ -76,7 +76,8 @@ target_include_directories(fi_headers INTERFACE
 
 #===- TableGen ---------------------------------------------------------------===#
 
-# One run of `tool` on `td`, written to `out` only when its text changes.
+# One run of `tool` on `td` for the aggregate `target`; `out` is written only when
+# its text changes, so that its users are not rebuilt.
 function(_fi_run_tblgen tool target out td)
   set(out_path "${out}")
   if(NOT IS_ABSOLUTE "${out}")
@@ -94,15 +95,17 @@ function(_fi_run_tblgen tool target out td)
     DEPFILE "${out_path}.d"
     COMMENT "TableGen ${shown}"
     VERBATIM)
-  set_property(GLOBAL APPEND PROPERTY FI_${target}_FILES "${out_path}")
+  string(MAKE_C_IDENTIFIER "${shown}" id)
+  add_custom_target(tblgen-${id} DEPENDS "${out_path}")
+  add_dependencies(${target} tblgen-${id})
 endfunction()
 
 function(fi_tablegen out td)
-  _fi_run_tblgen("${FI_MLIR_TBLGEN}" HEADERS "${out}" "${td}" ${ARGN})
+  _fi_run_tblgen("${FI_MLIR_TBLGEN}" fi-headers "${out}" "${td}" ${ARGN})
 endfunction()
 
 function(_fi_doc page td)
-  _fi_run_tblgen("${FI_MLIR_TBLGEN}" DOC "${FI_DOC_DIR}/${page}.md" "${td}" ${ARGN})
+  _fi_run_tblgen("${FI_MLIR_TBLGEN}" fi-doc "${FI_DOC_DIR}/${page}.md" "${td}" ${ARGN})
 endfunction()
 
 # Splits `Foo.td:Bar` into td = Foo.td and stem = Bar; `Foo.td` gives stem = Foo.
@@ -181,7 +184,7 @@ endfunction()
 
 function(add_fi_tables td)
   get_filename_component(stem "${td}" NAME_WE)
-  _fi_run_tblgen("${FI_LLVM_TBLGEN}" HEADERS ${stem}.inc ${td} -gen-searchable-tables)
+  _fi_run_tblgen("${FI_LLVM_TBLGEN}" fi-headers ${stem}.inc ${td} -gen-searchable-tables)
 endfunction()
 
 #===- Libraries, tools, tests ------------------------------------------------===#
@@ -259,16 +262,4 @@ function(add_fi_unittest name)
   add_dependencies(fi-unittests ${name})
   add_test(NAME unit.${name}
     COMMAND ${name} --gtest_brief=1 "--gtest_output=json:${FI_TEST_RESULTS_DIR}/${name}.json")
-endfunction()
-
-# Called once at the end of the top-level file: ties generated files to targets.
-function(fi_finish)
-  foreach(kind HEADERS DOC)
-    get_property(files GLOBAL PROPERTY FI_${kind}_FILES)
-    if(files)
-      string(TOLOWER "fi-${kind}" target)
-      add_custom_target(${target}-files DEPENDS ${files})
-      add_dependencies(${target} ${target}-files)
-    endif()
-  endforeach()
 endfunction()

@@ -39,6 +39,8 @@ execute_process(
   OUTPUT_VARIABLE _fi_llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE
   COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(_fi_llvm_archives NATIVE_COMMAND "${_fi_llvm_archives}")
+# The distribution packages Polly apart, and nothing here refers to it.
+list(FILTER _fi_llvm_archives EXCLUDE REGEX "/libPolly")
 list(REMOVE_DUPLICATES _fi_llvm_archives)
 
 separate_arguments(_fi_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
