@@ -29,12 +29,12 @@ find_program(FI_LLVM_TBLGEN llvm-tblgen HINTS "${LLVM_TOOLS_BINARY_DIR}" REQUIRE
 # of MLIR itself.
 file(GLOB _fi_mlir_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a")
 list(FILTER _fi_mlir_archives EXCLUDE REGEX
-  "/libMLIR(CAPI|Test|[A-Za-z]*TestPasses|ShardTest|Reduce|Query|PDLL|Tblgen|TableGen|JitRunner|ExecutionEngine|SparseTensorRuntime)[A-Za-z]*\\.a$")
+  "/libMLIR(CAPI|Test|[A-Za-z]*TestPasses|ShardTest|Reduce|Query|PDLL|MlirOptMain|Tblgen|TableGen|JitRunner|ExecutionEngine|SparseTensorRuntime)[A-Za-z0-9]*\\.a$")
 
 # The LLVM components and all that they depend on.
 execute_process(
   COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libfiles
-          x86 nvptx passes orcjit irreader bitwriter linker lto option
+          x86 nvptx passes orcjit irreader bitwriter linker lto dtlto option
           frontendopenmp frontendoffloading frontendopenacc remarks
   OUTPUT_VARIABLE _fi_llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE
   COMMAND_ERROR_IS_FATAL ANY)
@@ -55,15 +55,46 @@ if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(fi_llvm_headers INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 endif()
 
+# In a response file, so that a failing link prints its errors and not 400 names.
+list(JOIN _fi_mlir_archives "\n" _fi_mlir_archives)
+list(JOIN _fi_llvm_archives "\n" _fi_llvm_archives)
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cmake/fi_llvm.rsp"
+  CONTENT "${_fi_mlir_archives}\n${_fi_llvm_archives}\n" @ONLY)
+
 add_library(fi_llvm INTERFACE)
-target_link_libraries(fi_llvm INTERFACE fi_llvm_headers
-  ${_fi_mlir_archives} ${_fi_llvm_archives} Threads::Threads ${CMAKE_DL_LIBS} z zstd m)
+target_link_libraries(fi_llvm INTERFACE fi_llvm_headers Threads::Threads ${CMAKE_DL_LIBS} z zstd m)
+target_link_options(fi_llvm INTERFACE "@${PROJECT_BINARY_DIR}/cmake/fi_llvm.rsp")
 # Not position-independent: no relocation at start.
 target_link_options(fi_llvm INTERFACE -Wl,--gc-sections -Wl,--as-needed -no-pie)
 if(NOT FI_SANITIZE)
   target_link_options(fi_llvm INTERFACE -Wl,--icf=all)
 endif()
 
+# lld refers to every target that LLVM was built with and to Polly, for link-time
+# optimisation of bitcode. Linking objects needs neither, and all targets would add
+# 100 MB to a tool, so what fi does not link is defined as doing nothing.
+set(_fi_lld_stubs
+"// What lld refers to and fi does not link; see cmake/FILLVM.cmake.
+#include \"llvm/Plugins/PassPlugin.h\"
+
+llvm::PassPluginLibraryInfo getPollyPluginInfo();
+llvm::PassPluginLibraryInfo getPollyPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, \"none\", \"\", [](llvm::PassBuilder &) {}, nullptr};
+}
+
+extern \"C\" {
+")
+foreach(llvm_target IN LISTS LLVM_TARGETS_TO_BUILD)
+  if(NOT llvm_target MATCHES "^(X86|NVPTX)$")
+    foreach(part Target TargetInfo TargetMC AsmPrinter AsmParser)
+      string(APPEND _fi_lld_stubs "void LLVMInitialize${llvm_target}${part}() {}\n")
+    endforeach()
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cmake/fi_lld_stubs.cpp" CONTENT "${_fi_lld_stubs}}\n" @ONLY)
+add_library(fi_lld_stubs STATIC "${PROJECT_BINARY_DIR}/cmake/fi_lld_stubs.cpp")
+target_link_libraries(fi_lld_stubs PRIVATE fi_llvm_headers)
+
 add_library(fi_lld INTERFACE)
 target_link_libraries(fi_lld INTERFACE
-  ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a fi_llvm)
+  ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a fi_lld_stubs fi_llvm)
