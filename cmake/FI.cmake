@@ -8,6 +8,10 @@
 # fi_add_subdirectory(dir)
 #   add_subdirectory, skipped while dir has no CMakeLists.txt.
 #
+# fi_add_tree()
+#   Adds the nearest CMakeLists.txt on each path below the current directory: a new
+#   component needs no entry in a list. lib/, tools/ and include/fi/ consist of it.
+#
 # add_fi_dialect(<dialect> DIALECT <td> [OPS <td>...] [TYPES <td>] [ATTRS <td>]
 #                [ENUMS <td>...] [OP_INTERFACES <td>...] [TYPE_INTERFACES <td>...]
 #                [ATTR_INTERFACES <td>...] [DOC <td>] [DEPENDS_ON_TD <td>...])
@@ -66,6 +70,26 @@ function(fi_add_subdirectory dir)
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt")
     add_subdirectory(${dir})
   endif()
+endfunction()
+
+function(fi_add_tree)
+  file(GLOB_RECURSE files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS CMakeLists.txt)
+  list(SORT files)
+  set(added)
+  foreach(file IN LISTS files)
+    get_filename_component(dir "${file}" DIRECTORY)
+    set(covered FALSE)
+    foreach(other IN LISTS added)
+      string(FIND "${dir}/" "${other}/" at)
+      if(at EQUAL 0)
+        set(covered TRUE)
+      endif()
+    endforeach()
+    if(dir AND NOT covered)
+      add_subdirectory(${dir})
+      list(APPEND added ${dir})
+    endif()
+  endforeach()
 endfunction()
 
 # The include paths of fi's own headers.
