@@ -26,6 +26,8 @@ with_progress() {
   mkdir -p build/logs
   "$@" >"$log" 2>&1 &
   local pid=$!
+  # A background command ignores Ctrl-C, so it is passed on.
+  trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.5
     last=$(tail -n 1 "$log" 2>/dev/null | tr -d '\r' | cut -c1-90 || true)
@@ -37,6 +39,7 @@ with_progress() {
     fi
   done
   wait "$pid" || status=$?
+  trap - INT TERM
   [ -t 1 ] && printf '\r\033[K'
   if [ "$status" -ne 0 ]; then
     say "$label: failed; the end of $log:"
