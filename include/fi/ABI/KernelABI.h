@@ -1,0 +1,99 @@
+/*===- KernelABI.h - what a compiled kernel and the runtime agree on -------===*
+ *
+ * Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===*
+ *
+ * Plain C, no dependencies. The compiler (lib/) reads field offsets from this
+ * header when it emits loads; the runtime (runtime/) fills the structures at
+ * plan time. A change here is a change of FI_ABI_VERSION. docs/abi.md tells the
+ * same in prose, with the manifest that travels beside the code.
+ *
+ *===----------------------------------------------------------------------===*/
+#ifndef FI_ABI_KERNELABI_H
+#define FI_ABI_KERNELABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of the structures below and of the kernel entry point. */
+#define FI_ABI_VERSION 1
+/* Version of the manifest's JSON. A runtime reads every older one. */
+#define FI_MANIFEST_VERSION 1
+
+/* Scratch and workspace pointers are aligned to this many bytes. */
+#define FI_ALIGNMENT 64
+
+/* A range of keys [begin, end) of one request's view, by key index (0 is the
+ * first key of the view, whatever its position). `begin` is a multiple of the
+ * body's tile_keys. */
+typedef struct fi_key_range {
+  int64_t begin;
+  int64_t end;
+} fi_key_range;
+
+/* One work item: a tile of packed query rows of one request and one KV head,
+ * over some of its keys. A packed row is `token * group + head_in_group`, so
+ * that all query heads which share a KV head share its keys.
+ *
+ * The key ranges of an item are `ranges[range_begin ...]`: first `full_ranges`
+ * ranges in which every key is visible to every row and both ends are
+ * multiples of tile_keys; then `partial_ranges` ranges in which the mask (and
+ * the end of the keys) must be tested. An item without ranges is legal: its rows
+ * are empty states. */
+typedef struct fi_item {
+  int32_t request;
+  int32_t kv_head;
+  int32_t row_begin;      /* first packed row, within the request */
+  int32_t row_count;      /* valid packed rows, 1 ... tile_rows */
+  int32_t range_begin;    /* index into fi_work.ranges */
+  int32_t full_ranges;
+  int32_t partial_ranges;
+  int32_t slot;           /* attention: state slot to write, or -1 for outputs;
+                             merge: first slot to read */
+  int32_t slot_count;     /* merge: number of consecutive slots; else 1 */
+  int32_t reserved;
+  int64_t q_begin;        /* row of the request's token 0 in the query tensor */
+  int64_t q_len;          /* query tokens of the request */
+  int64_t kv_len;         /* keys of the request's view */
+  int64_t kv_origin;      /* position of key 0 */
+  int64_t table_begin;    /* paged: first entry of the request in the page
+                             table; ragged: row of key 0 in the pool */
+} fi_item;
+
+/* What a launch works on; one per stage and body. */
+typedef struct fi_work {
+  const fi_item *items;
+  const fi_key_range *ranges;
+  float *state_o;   /* [slot][tile_rows][dim_vo], normalised over its own keys */
+  float *state_lse; /* [slot][tile_rows], base 2; -inf for an empty row */
+} fi_work;
+
+/* Kernel entry on the CPU: does items [begin, end).
+ *
+ * `params` are 8-byte slots. The manifest lists the stage's buffers in order; a
+ * buffer of rank r takes 1 + 2r slots (data pointer, r sizes, r strides in
+ * elements); a scalar takes one (f32: in the low 32 bits; integers: sign
+ * extended). `scratch` has the bytes that the manifest states for the body,
+ * private to the calling thread, aligned to FI_ALIGNMENT, contents arbitrary. */
+typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
+                              int64_t begin, int64_t end, void *scratch);
+
+/* Every package defines this symbol, with FI_ABI_VERSION as its value. */
+#define FI_ABI_VERSION_SYMBOL "fi_package_abi_version"
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+static_assert(sizeof(fi_key_range) == 16, "fi_key_range is part of the ABI");
+static_assert(sizeof(fi_item) == 80, "fi_item is part of the ABI");
+static_assert(offsetof(fi_item, q_begin) == 40, "fi_item is part of the ABI");
+static_assert(sizeof(fi_work) == 32, "fi_work is part of the ABI");
+#endif
+
+#endif /* FI_ABI_KERNELABI_H */

@@ -1,0 +1,52 @@
+//===- FI.h - the fi dialect ------------------------------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Types, attributes and operations of level 1: what attention means.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_IR_FI_H
+#define FI_DIALECT_FI_IR_FI_H
+
+#include "fi/Dialect/FI/IR/FIInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <optional>
+
+#include "fi/Dialect/FI/IR/FIDialect.h.inc"
+
+#include "fi/Dialect/FI/IR/FIEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fi/Dialect/FI/IR/FIAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "fi/Dialect/FI/IR/FITypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "fi/Dialect/FI/IR/FIOps.h.inc"
+
+namespace fi {
+
+/// Module attribute that holds the `#fi.target` kernels are compiled for.
+inline constexpr llvm::StringLiteral kTargetAttr = "fi.target";
+
+/// Largest head dim of queries, keys and values (KV2).
+inline constexpr int64_t kMaxHeadDim = 512;
+
+} // namespace fi
+
+#endif // FI_DIALECT_FI_IR_FI_H

@@ -1,0 +1,155 @@
+//===- FIAttrs.td - attributes of the fi dialect ----------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_IR_FIATTRS_TD
+#define FI_DIALECT_FI_IR_FIATTRS_TD
+
+include "fi/Dialect/FI/IR/FIBase.td"
+include "fi/Dialect/FI/IR/FIInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Enumerations
+//===----------------------------------------------------------------------===//
+
+def FI_HeadOrder : I32EnumAttr<"HeadOrder", "order of tokens and heads", [
+    I32EnumAttrCase<"NHD", 0>, I32EnumAttrCase<"HND", 1>]> {
+  let cppNamespace = "::fi";
+  let genSpecializedAttr = 0;
+}
+
+def FI_LseBase : I32EnumAttr<"LseBase", "base of a log-sum-exp", [
+    I32EnumAttrCase<"Two", 2, "2">, I32EnumAttrCase<"E", 0, "e">]> {
+  let cppNamespace = "::fi";
+  let genSpecializedAttr = 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisers
+//===----------------------------------------------------------------------===//
+
+def FI_SoftmaxAttr : FI_Attr<"Softmax", "softmax", [
+    DeclareAttrInterfaceMethods<FI_NormaliserAttrInterface>]> {
+  let summary = "softmax over the visible keys";
+  let description = [{
+    The statistic is the log-sum-exp of the scores in the stated base: 2, or e.
+    A row without visible keys has output 0 and statistic -inf (NRM1).
+
+    Example: `#fi.softmax<base = 2>`
+  }];
+  let parameters = (ins "::fi::LseBase":$base);
+  let hasCustomAssemblyFormat = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+def FI_CausalAttr : FI_Attr<"Causal", "causal", [
+    DeclareAttrInterfaceMethods<FI_MaskAttrInterface>]> {
+  let summary = "keys at or before the query's position";
+  let description = [{
+    Key at position `k` is visible to the row at position `q` iff `k <= q`. With
+    positions as usual (rows are the last of their request) this is aligned at
+    the bottom right.
+  }];
+}
+
+def FI_WindowAttr : FI_Attr<"Window", "window", [
+    DeclareAttrInterfaceMethods<FI_MaskAttrInterface>]> {
+  let summary = "keys near the query's position";
+  let description = [{
+    Key at position `k` is visible to the row at position `q` iff
+    `q - left <= k` and `k <= q + right`. Both bounds are inclusive; a missing one
+    is none; a negative one is an error (MSK1).
+
+    Example: `#fi.window<left = 127, right = 0>`
+  }];
+  let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$left,
+                        OptionalParameter<"std::optional<int64_t>">:$right);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def FI_AnyAttr : FI_Attr<"Any", "any", [
+    DeclareAttrInterfaceMethods<FI_MaskAttrInterface>]> {
+  let summary = "keys that some of several masks allow";
+  let description = [{
+    Example: `#fi.any<#fi.causal, #fi.window<right = 3>>`
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Attribute">:$masks);
+  let assemblyFormat = "`<` $masks `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+def FI_SoftcapAttr : FI_Attr<"Softcap", "softcap", [
+    DeclareAttrInterfaceMethods<FI_ScoreAttrInterface>]> {
+  let summary = "tanh soft cap of the scores";
+  let description = [{
+    The score becomes `cap * tanh(score / cap)`, in natural units, before the
+    mask. The cap must be positive and finite (SCR1).
+
+    Example: `#fi.softcap<30.0>`
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$cap);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+def FI_TargetAttr : FI_Attr<"Target", "target"> {
+  let summary = "what a kernel is compiled for";
+  let description = [{
+    `cpu` with the width of its vectors in bits, and whether it has a dot product
+    of bf16 pairs that accumulates in f32.
+
+    Example: `#fi.target<cpu, vector_bits = 512, bf16_dot>`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind, "int64_t":$vectorBits,
+                        "bool":$bf16Dot);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
+  let summary = "how one body of a kernel is tiled";
+  let description = [{
+    A body serves requests of at most `max_rows` packed rows (0: any number) with
+    tiles of `tile_rows` packed rows by `tile_keys` keys. `mr` x `nr` is the
+    register block of the microkernel, in rows and vectors; `lanes` is how many
+    partial sums a row reduction keeps. Changing the numbers gives another
+    correct kernel, or a diagnostic (SCH1).
+
+    Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`
+  }];
+  let parameters = (ins
+      "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr, "int64_t":$nr,
+      "int64_t":$lanes, "int64_t":$maxRows);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_SplitAttr : FI_Attr<"Split", "split"> {
+  let summary = "how the plan may cut the keys of a request";
+  let description = [{
+    `balanced` cuts where the longest worker would dominate; `fixed` cuts every
+    `keys` keys, so that a request's result does not depend on its batch.
+
+    Example: `#fi.split<balanced>`, `#fi.split<fixed = 2048>`
+  }];
+  let parameters = (ins "int64_t":$keys); // 0: balanced
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // FI_DIALECT_FI_IR_FIATTRS_TD

@@ -1,0 +1,136 @@
+//===- FIInterfaces.td - interfaces of the fi dialect -----------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a new KV layout, mask, score function or normaliser has to answer. Other
+// dialects may bring their own; nothing below level 1 asks for a concrete type.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_IR_FIINTERFACES_TD
+#define FI_DIALECT_FI_IR_FIINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    A layout of keys and values: heads, dims, element types, and the address of
+    (request, head, key). All address arithmetic of keys and values is made by
+    `buildRowOffset`; loads, appends and tests share it.
+  }];
+  let methods = [
+    InterfaceMethod<"Number of KV heads.", "int64_t", "getKVHeads">,
+    InterfaceMethod<"Elements of a key row.", "int64_t", "getKeyDim">,
+    InterfaceMethod<"Elements of a value row.", "int64_t", "getValueDim">,
+    InterfaceMethod<"Element type of keys in memory.", "::mlir::Type",
+                    "getKeyType">,
+    InterfaceMethod<"Element type of values in memory.", "::mlir::Type",
+                    "getValueType">,
+    InterfaceMethod<"Integer type of the tables.", "::mlir::Type",
+                    "getIndexType">,
+    InterfaceMethod<[{
+      Keys of one page: a number, `ShapedType::kDynamic` where it is read from
+      the pool, or 0 for a layout without pages.
+    }], "int64_t", "getPageSize">,
+    InterfaceMethod<[{
+      Builds the offset, in elements from the base of the pool, of the first
+      element of a key's (or value's) row. All arithmetic is in `index`, which
+      is 64 bits wide here.
+    }], "::mlir::Value", "buildRowOffset",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "const ::fi::KVRowAddress &":$address)>,
+    InterfaceMethod<[{
+      The layout's part of a stage's `view` in the manifest (docs/abi.md).
+    }], "void", "appendManifest",
+        (ins "::mlir::SmallVectorImpl<::mlir::NamedAttribute> &":$entries)>,
+  ];
+}
+
+def FI_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    A short spelling of a mask region. `buildMask` builds the region's value
+    from its block arguments (request, q_head, kv_head, q_pos, kv_pos).
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the i1 that says whether the key is visible.",
+                    "::mlir::Value", "buildMask",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "::mlir::ValueRange":$positions)>,
+  ];
+}
+
+def FI_ScoreAttrInterface : AttrInterface<"ScoreAttrInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    A short spelling of a score region. `buildScore` builds the new score from
+    the block arguments (score, request, q_head, kv_head, q_pos, kv_pos).
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the new score, an f32.", "::mlir::Value",
+                    "buildScore",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "::mlir::ValueRange":$arguments)>,
+  ];
+}
+
+def FI_NormaliserAttrInterface : AttrInterface<"NormaliserAttrInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    Turns scores into weights, online: a running state of tiles is initialised,
+    updated with a tile of scores, and finalised to outputs normalised over their
+    own keys and a statistic (for softmax, the log-sum-exp). States of the same
+    kind may be merged where the kind allows it. The methods build arithmetic on
+    tile values through a `TileArithmetic`, so that a kind knows nothing about
+    targets.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether states over disjoint keys may be merged, and so "
+                    "whether the KV axis may be split.", "bool", "canMerge">,
+    InterfaceMethod<"Whether a sink may be given when finalising.", "bool",
+                    "canSink">,
+    InterfaceMethod<[{
+      Types of the running state beside the accumulator, for tiles of `rows`
+      rows and reductions that keep `lanes` partial results a row.
+    }], "::mlir::SmallVector<::mlir::Type>", "getRunningTypes",
+        (ins "::mlir::MLIRContext *":$context, "int64_t":$rows,
+             "int64_t":$lanes)>,
+    InterfaceMethod<"Builds the running state of no keys (not the accumulator, "
+                    "which starts at zero).",
+        "::mlir::SmallVector<::mlir::Value>", "buildInit",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "int64_t":$rows, "int64_t":$lanes)>,
+    InterfaceMethod<[{
+      Builds the update by a tile of scores (natural units, -inf where masked):
+      the weights of the tile, a factor per row for the accumulator (null for 1),
+      and the new running state.
+    }], "::fi::NormaliserUpdate", "buildUpdate",
+        (ins "::fi::TileArithmetic &":$arithmetic,
+             "::mlir::Value":$scores, "::mlir::ValueRange":$running)>,
+    InterfaceMethod<[{
+      Builds (factor per row for the accumulator, statistic per row) at the end.
+      `sink` is a row of logits in natural units, or null.
+    }], "std::pair<::mlir::Value, ::mlir::Value>", "buildFinalize",
+        (ins "::fi::TileArithmetic &":$arithmetic,
+             "::mlir::ValueRange":$running, "::mlir::Value":$sink)>,
+    InterfaceMethod<[{
+      Builds (weight of a, weight of b, merged statistic), per row, of two
+      finalised states. The weights are already normalised.
+    }], "::fi::MergeWeights", "buildMerge",
+        (ins "::fi::TileArithmetic &":$arithmetic,
+             "::mlir::Value":$statisticA, "::mlir::Value":$statisticB)>,
+    InterfaceMethod<[{
+      Builds (factor per row for the output, new statistic) when a sink is
+      added to a finalised state.
+    }], "std::pair<::mlir::Value, ::mlir::Value>", "buildSink",
+        (ins "::fi::TileArithmetic &":$arithmetic,
+             "::mlir::Value":$statistic, "::mlir::Value":$sink)>,
+    InterfaceMethod<"The statistic of no keys.", "double", "getEmptyStatistic">,
+  ];
+}
+
+#endif // FI_DIALECT_FI_IR_FIINTERFACES_TD

@@ -1,0 +1,378 @@
+//===- FIOps.td - operations of the fi dialect ------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention as fi defines it. Each constraint carries the number it has in
+// docs/spec.md.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_IR_FIOPS_TD
+#define FI_DIALECT_FI_IR_FIOPS_TD
+
+include "fi/Dialect/FI/IR/FITypes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def FI_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
+// Tables, row pointers and positions: tensors are values, memrefs are places.
+def FI_Table : AnyTypeOf<[RankedTensorOf<[I32, I64]>, MemRefOf<[I32, I64]>],
+                         "tensor or memref of i32 or i64">;
+def FI_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
+def FI_Rows : AnyTypeOf<[RankedTensorOf<[F32, F16, BF16]>,
+                         MemRefOf<[F32, F16, BF16]>],
+                        "tensor or memref of f32, f16 or bf16">;
+def FI_Capture : AnyTypeOf<[AnyRankedTensor, AnyMemRef, AnySignlessInteger,
+                            AnyFloat, Index],
+                           "tensor, memref or scalar">;
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def FI_ProgramOp : FI_Op<"program", [
+    FunctionOpInterface, IsolatedFromAbove,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a plan and what runs under it";
+  let description = [{
+    A symbol with two groups of arguments: what is known when a batch is
+    scheduled (`plan`: lengths, tables, positions) and what arrives per layer
+    (`run`: tensors, scales). The manifest is made from this signature, names
+    included. Public always (PRG1); results are tensors (PRG2).
+
+    Example:
+
+    ```mlir
+    !ix = tensor<?xi32>
+    fi.program @decode
+        plan(%indptr: !ix, %pages: !ix, %last: !ix)
+        run(%q: tensor<?x32x128xf32>, %k: memref<?x8x16x128xf32>,
+            %v: memref<?x8x16x128xf32>) -> (tensor<?x32x128xf32>) {
+      %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix)
+          : memref<?x8x16x128xf32>, memref<?x8x16x128xf32>
+          -> !fi.paged_kv<16x8x128xf32, HND>
+      %o = fi.attention %q over %kv scale(8.838835e-02)
+          : tensor<?x32x128xf32> over !fi.paged_kv<16x8x128xf32, HND>
+          -> tensor<?x32x128xf32>
+      fi.return %o : tensor<?x32x128xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+      SymbolNameAttr:$sym_name,
+      TypeAttrOf<FunctionType>:$function_type,
+      OptionalAttr<StrAttr>:$sym_visibility,
+      OptionalAttr<DictArrayAttr>:$arg_attrs,
+      OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Argument attribute of plan arguments, and of the argument's name.
+    static constexpr llvm::StringLiteral kPlanAttr = "fi.plan";
+    static constexpr llvm::StringLiteral kNameAttr = "fi.name";
+
+    bool isPlanArgument(unsigned index);
+    /// The name that the manifest gives to an argument.
+    std::string getArgumentName(unsigned index);
+
+    ::mlir::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::mlir::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def FI_ReturnOp : FI_Op<"return", [
+    Pure, HasParent<"ProgramOp">, ReturnLike, Terminator]> {
+  let summary = "results of a program";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+def FI_PagedViewOp : FI_Op<"view.paged", [
+    Pure, AttrSizedOperandSegments]> {
+  let summary = "view of keys and values in pages";
+  let description = [{
+    Pools of pages and the tables that say which pages hold a request's keys, in
+    logical order. Tables are indptr [requests + 1] in pages (need not start at 0),
+    pages, and the number of valid slots in each request's last page; or, for
+    `table = dense`, [requests, max pages] and lengths [requests] in keys. A
+    request without pages is empty whatever its last page length says. `origin`
+    gives the position of each request's key 0 (0 if absent).
+
+    Constraints: KV5 (pools), KV6 (tables), KV7 (origin).
+  }];
+  let arguments = (ins Variadic<FI_Rows>:$pools, Variadic<FI_Table>:$tables,
+                       Optional<FI_Table>:$origin);
+  let results = (outs FI_PagedKVType:$result);
+  let assemblyFormat = [{
+    $pools `tables` `(` $tables `:` type($tables) `)`
+    (`origin` `(` $origin^ `:` type($origin) `)`)?
+    attr-dict `:` type($pools) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def FI_RaggedViewOp : FI_Op<"view.ragged", [
+    Pure, AttrSizedOperandSegments]> {
+  let summary = "view of keys and values one request behind the other";
+  let description = [{
+    Keys and values as [tokens, heads, dim] (or [heads, tokens, dim] for `HND`).
+    `indptr` [requests + 1] is in tokens; without it there is one request.
+
+    Constraints: KV5, KV6, KV7.
+
+    Example: `fi.view.ragged %k, %v indptr(%ip : tensor<?xi32>) : !t, !t -> !fi.ragged_kv<8x128xf32>`
+  }];
+  let arguments = (ins Variadic<FI_Rows>:$pools, Optional<FI_Table>:$indptr,
+                       Optional<FI_Table>:$origin);
+  let results = (outs FI_RaggedKVType:$result);
+  let assemblyFormat = [{
+    $pools (`indptr` `(` $indptr^ `:` type($indptr) `)`)?
+    (`origin` `(` $origin^ `:` type($origin) `)`)?
+    attr-dict `:` type($pools) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def FI_AttentionOp : FI_Op<"attention", [
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "attention of query rows over a KV view";
+  let description = [{
+    For each row `i` and query head `h`, with `g` its KV head: the score of key `j`
+    is `scale * (q[i, h] . k[j, g])` in natural units; then the score region; then
+    the masks, all of which must allow the key; then the normaliser, whose weights
+    sum the values. The order is fixed. Regions are called for keys in range only
+    and see positions: key `j` is at `origin + j`, row `i` of a request at
+    `origin + kv_len - q_len + i`, unless `at(...)` gives a position for each row.
+
+    Clauses, in this order: `rows(...)` indptr of the query's rows per request (one
+    request without it), `over` the view, `at(...)`, `segments(...)`, `scale(...)` a number or
+    an f32 value, `sink(...)` one logit per query head, `normalise(...)`,
+    `captures(...)` values that the regions read, `query`/`key` transform regions,
+    `score(...)` an attribute or a region, `mask(...)` attributes and a region,
+    `outs(...)` destinations where the query is a memref.
+
+    Results: the output [rows, heads, dim of values] and, if a second result is
+    named, the statistic [rows, heads] in f32; or one state. Rows beyond the last
+    request are empty: output 0, statistic of no keys.
+
+    Constraints: ATT1 to ATT17.
+
+    Example:
+
+    ```mlir
+    %o, %lse = fi.attention %q rows(%qo : tensor<?xi32>) over %kv scale(0.125)
+        mask(#fi.causal) : tensor<?x32x64xf32> over !fi.ragged_kv<8x64xf32>
+        -> tensor<?x32x64xf32>, tensor<?x32xf32>
+    ```
+  }];
+  let arguments = (ins
+      FI_Rows:$query,
+      Optional<FI_Table>:$rows,
+      FI_AnyKVView:$view,
+      Optional<FI_Table>:$positions,
+      Optional<FI_SegmentsType>:$segments,
+      Optional<F32>:$scaleValue,
+      Optional<AnyTypeOf<[RankedTensorOf<[F32]>, MemRefOf<[F32]>]>>:$sink,
+      Variadic<FI_Capture>:$captures,
+      Variadic<FI_Rows>:$outs,
+      OptionalAttr<F32Attr>:$scale,
+      FI_NormaliserAttrInterface:$normaliser,
+      OptionalAttr<FI_ScoreAttrInterface>:$scoreAttr,
+      OptionalAttr<ArrayAttr>:$masks,
+      OptionalAttr<FI_SplitAttr>:$split,
+      OptionalAttr<ArrayAttr>:$bounds,
+      OptionalAttr<TypedArrayAttrBase<FI_ScheduleAttr, "schedules">>:$schedules);
+  let regions = (region AnyRegion:$queryRegion, AnyRegion:$keyRegion,
+                        AnyRegion:$scoreRegion, AnyRegion:$maskRegion);
+  let results = (outs Variadic<AnyType>:$results);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$resultTypes, "::mlir::Value":$query,
+                   "::mlir::Value":$rows, "::mlir::Value":$view,
+                   "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$captures,
+                   "::mlir::ArrayAttr":$masks,
+                   "::fi::AttentionRegionBuilder":$score,
+                   "::fi::AttentionRegionBuilder":$mask)>
+  ];
+  let extraClassDeclaration = [{
+    ::fi::KVViewTypeInterface getViewType() {
+      return ::llvm::cast<::fi::KVViewTypeInterface>(getView().getType());
+    }
+    ::mlir::ShapedType getQueryType() {
+      return ::llvm::cast<::mlir::ShapedType>(getQuery().getType());
+    }
+    int64_t getQueryHeads() { return getQueryType().getDimSize(1); }
+    int64_t getGroup() { return getQueryHeads() / getViewType().getKVHeads(); }
+    bool returnsState();
+
+    /// Types of a region's leading arguments, before the captures.
+    static ::llvm::SmallVector<::mlir::Type>
+    getScoreArgumentTypes(::mlir::MLIRContext *context);
+    static ::llvm::SmallVector<::mlir::Type>
+    getMaskArgumentTypes(::mlir::MLIRContext *context);
+    static ::llvm::SmallVector<::mlir::Type>
+    getTransformArgumentTypes(::mlir::MLIRContext *context);
+
+    /// Adds an empty block with the arguments of the region and the captures.
+    ::mlir::Block *addRegionBlock(::mlir::Region &region);
+  }];
+}
+
+def FI_LoadOp : FI_Op<"load", [
+    Pure, TypesMatchWith<"result is an element of the source", "source",
+                         "result",
+                         "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
+  let summary = "element of a captured tensor, inside a region";
+  let description = [{
+    Reads `source[indices]`. An index out of range reads 0 (LD1), so a region is
+    total and may be evaluated outside the batch.
+
+    Example: `%b = fi.load %slopes[%qh] : tensor<32xf32>`
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
+                       Variadic<Index>:$indices);
+  let results = (outs AnyTypeOf<[AnySignlessInteger, AnyFloat, Index]>:$result);
+  let assemblyFormat = "$source `[` $indices `]` attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def FI_YieldOp : FI_Op<"yield", [
+    Pure, HasParent<"AttentionOp">, ReturnLike, Terminator]> {
+  let summary = "value of a region";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+def FI_EmptyOp : FI_Op<"empty", [Pure]> {
+  let summary = "the state of no keys";
+  let description = [{
+    Output 0 and the statistic of no keys for `rows` rows; the identity of
+    `fi.merge`.
+
+    Example: `%e = fi.empty rows(%n) : !fi.state<?x32x128xf32, #fi.softmax<base = 2>>`
+  }];
+  let arguments = (ins Optional<Index>:$rows);
+  let results = (outs FI_StateType:$result);
+  let assemblyFormat = [{
+    (`rows` `(` $rows^ `)`)? attr-dict `:` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def FI_MergeOp : FI_Op<"merge", [Pure, SameOperandsAndResultType]> {
+  let summary = "state over the union of disjoint keys";
+  let description = [{
+    N-ary, associative, with `fi.empty` as identity; weights are normalised before
+    they are used. The keys must be disjoint (MRG2): overlapping keys count twice.
+    Normalisers that cannot be merged are refused (MRG1).
+
+    Example: `%s = fi.merge %a, %b : !fi.state<?x32x128xf32, #fi.softmax<base = 2>>`
+  }];
+  let arguments = (ins Variadic<FI_StateType>:$states);
+  let results = (outs FI_StateType:$result);
+  let assemblyFormat = "$states attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def FI_FinalizeOp : FI_Op<"finalize", [Pure]> {
+  let summary = "output and statistic of a state";
+  let description = [{
+    Gives the output, rounded to the result's element type, and the statistic if a
+    second result is named. A sink (one logit per query head, natural units) adds
+    `exp(sink)` to the weights' sum here, and so counts once (FIN2).
+
+    Example: `%o, %lse = fi.finalize %s sink(%sink : tensor<32xf32>) : !st -> tensor<?x32x128xbf16>, tensor<?x32xf32>`
+  }];
+  let arguments = (ins FI_StateType:$state,
+                       Optional<RankedTensorOf<[F32]>>:$sink);
+  let results = (outs RankedTensorOf<[F32, F16, BF16]>:$output,
+                      Optional<RankedTensorOf<[F32]>>:$statistic);
+  let assemblyFormat = [{
+    $state (`sink` `(` $sink^ `:` type($sink) `)`)? attr-dict
+    `:` qualified(type($state)) `->` type($output) (`,` type($statistic)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def FI_SegmentsOp : FI_Op<"segments", [Pure]> {
+  let summary = "the plan's cut of each request's keys";
+  let description = [{
+    Example: `%g = fi.segments rows(%qo : tensor<?xi32>) over %kv split(#fi.split<fixed = 2048>) : !kv`
+  }];
+  let arguments = (ins Optional<FI_Table>:$rows, FI_AnyKVView:$view,
+                       FI_SplitAttr:$split);
+  let results = (outs FI_SegmentsType:$result);
+  let assemblyFormat = [{
+    (`rows` `(` $rows^ `:` type($rows) `)`)? `over` $view
+    `split` `(` $split `)` attr-dict `:` qualified(type($view))
+  }];
+}
+
+def FI_MergeSegmentsOp : FI_Op<"merge_segments", [Pure]> {
+  let summary = "fold of a segmented state over its slots, in order";
+  let arguments = (ins FI_StateType:$state, FI_SegmentsType:$segments);
+  let results = (outs FI_StateType:$result);
+  let assemblyFormat = [{
+    $state `by` $segments attr-dict `:` qualified(type($state)) `->`
+    qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Append
+//===----------------------------------------------------------------------===//
+
+def FI_AppendOp : FI_Op<"append", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "new keys and values into a view's memory";
+  let description = [{
+    `rows` is the indptr [requests + 1] of new tokens; the view's lengths already
+    count them. Token `i` of the `n` new tokens of a request becomes key
+    `kv_len - n + i`. Values are converted to the view's element type. The view
+    must be made, in this program, from memrefs (APP1); new tokens beyond a
+    request's keys are an error of the batch (APP3).
+
+    Example: `fi.append %nk, %nv rows(%ap : tensor<?xi32>) to %kv : !t, !t to !kv`
+  }];
+  let arguments = (ins FI_Rows:$keys, FI_Rows:$values, FI_Table:$rows,
+                       FI_AnyKVView:$view);
+  let assemblyFormat = [{
+    $keys `,` $values `rows` `(` $rows `:` type($rows) `)` `to` $view attr-dict
+    `:` type($keys) `,` type($values) `to` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FI_DIALECT_FI_IR_FIOPS_TD

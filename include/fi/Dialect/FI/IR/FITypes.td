@@ -1,0 +1,86 @@
+//===- FITypes.td - types of the fi dialect ---------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_IR_FITYPES_TD
+#define FI_DIALECT_FI_IR_FITYPES_TD
+
+include "fi/Dialect/FI/IR/FIBase.td"
+include "fi/Dialect/FI/IR/FIInterfaces.td"
+include "fi/Dialect/FI/IR/FIAttrs.td"
+
+def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+  let summary = "a paged view of keys and values";
+  let description = [{
+    `page x heads x dim x element, order` (the order in which a page stores
+    tokens and heads), then options in this order: `vo = 64` (dim of values, if it
+    differs), `v = f16` (element type of values, if it differs), `index = i64` (of
+    the tables; i32 if absent), `table = dense` ([requests, pages] with lengths,
+    instead of indptr, pages and last page lengths), `fused` (one pool,
+    [pages, 2, ...], keys at 0). The page size may be `?`: it is then read from the
+    pool's shape.
+
+    Constraints: KV1 (sizes), KV2 (head dims), KV3 (elements), KV4 (indices).
+
+    Example: `!fi.paged_kv<16x8x128xbf16, HND>`
+  }];
+  let parameters = (ins "int64_t":$page, "int64_t":$heads, "int64_t":$dim,
+                        "int64_t":$valueDimension, "::mlir::Type":$element,
+                        "::mlir::Type":$valueElement,
+                        "::fi::HeadOrder":$order, "::mlir::Type":$index,
+                        "bool":$dense, "bool":$fused);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_RaggedKVType : FI_Type<"RaggedKV", "ragged_kv", [
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+  let summary = "a view of keys and values without pages";
+  let description = [{
+    `heads x dim x element`, then options in this order: `HND` (heads before
+    tokens; tokens first if absent), `vo = 64`, `v = f16`, `index = i64`. Requests
+    lie one behind the other, found by an indptr in tokens; without an indptr there
+    is one request that has all tokens (a contiguous cache).
+
+    Constraints: KV1 to KV4.
+
+    Example: `!fi.ragged_kv<8x128xbf16>`
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$dim,
+                        "int64_t":$valueDimension, "::mlir::Type":$element,
+                        "::mlir::Type":$valueElement,
+                        "::fi::HeadOrder":$order, "::mlir::Type":$index);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_StateType : FI_Type<"State", "state"> {
+  let summary = "partial attention: outputs over some keys, and their statistic";
+  let description = [{
+    `rows x heads x dim x f32, normaliser`: for each row and head an output
+    normalised over its own keys, and the normaliser's statistic. `segmented` adds
+    a slot axis made by splitting the keys. Constraints: ST1 to ST3.
+
+    Example: `!fi.state<?x32x128xf32, #fi.softmax<base = 2>>`
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$heads, "int64_t":$dim,
+                        "::mlir::Type":$element,
+                        "::fi::NormaliserAttrInterface":$normaliser,
+                        "bool":$segmented);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_SegmentsType : FI_Type<"Segments", "segments"> {
+  let summary = "where the plan cuts the keys of each request";
+}
+
+def FI_AnyKVView : Type<
+    CPred<"::llvm::isa<::fi::KVViewTypeInterface>($_self)">,
+    "KV view", "::mlir::Type">;
+
+#endif // FI_DIALECT_FI_IR_FITYPES_TD

@@ -1,0 +1,44 @@
+//===- FITile.h - the fi_tile dialect ---------------------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Types and operations of level 2: how a kernel computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FITILE_IR_FITILE_H
+#define FI_DIALECT_FITILE_IR_FITILE_H
+
+#include "fi/Dialect/FI/IR/FI.h"
+
+#include "fi/Dialect/FITile/IR/FITileDialect.h.inc"
+
+#include "fi/Dialect/FITile/IR/FITileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fi/Dialect/FITile/IR/FITileAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "fi/Dialect/FITile/IR/FITileTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "fi/Dialect/FITile/IR/FITileOps.h.inc"
+
+namespace fi::tile {
+
+/// Tile arithmetic by the ops of this dialect.
+class DialectTileArithmetic : public TileArithmetic {
+public:
+  using TileArithmetic::TileArithmetic;
+  mlir::Value reduceMax(mlir::Value tile) override;
+  mlir::Value reduceAdd(mlir::Value tile) override;
+  mlir::Value reduceAddKeep(mlir::Value tile, int64_t lanes) override;
+  mlir::Value broadcastRows(mlir::Value row, mlir::Value like) override;
+};
+
+} // namespace fi::tile
+
+#endif // FI_DIALECT_FITILE_IR_FITILE_H

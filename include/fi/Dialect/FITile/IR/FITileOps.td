@@ -1,0 +1,447 @@
+//===- FITileOps.td - operations of the fi_tile dialect -------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FITILE_IR_FITILEOPS_TD
+#define FI_DIALECT_FITILE_IR_FITILEOPS_TD
+
+include "fi/Dialect/FITile/IR/FITileBase.td"
+include "fi/Dialect/FI/IR/FITypes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// A tile: static, rows x columns.
+def FITile_Tile : Type<
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+          "::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2 && "
+          "::llvm::cast<::mlir::RankedTensorType>($_self).hasStaticShape()">,
+    "tile (tensor of two static dimensions)", "::mlir::RankedTensorType">;
+
+//===----------------------------------------------------------------------===//
+// Kernels and packages
+//===----------------------------------------------------------------------===//
+
+def FITile_KernelOp : FITile_Op<"kernel", [
+    FunctionOpInterface, IsolatedFromAbove,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "the program of one worker";
+  let description = [{
+    Arguments are the stage's buffers (memrefs and scalars, in the order of the
+    manifest) and, last, the work. One kernel is one body of one stage.
+
+    Example:
+
+    ```mlir
+    fi_tile.kernel @fill(%o: memref<?x8x64xf32>, %work: !fi_tile.work)
+        schedule(#fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 1>) {
+      %zero = arith.constant dense<0.0> : tensor<16x64xf32>
+      fi_tile.for_items %it in %work {
+        fi_tile.store_rows %zero, %o[%it] group 1 : tensor<16x64xf32>, memref<?x8x64xf32>
+      }
+      fi_tile.return
+    }
+    ```
+  }];
+  let arguments = (ins
+      SymbolNameAttr:$sym_name,
+      TypeAttrOf<FunctionType>:$function_type,
+      FI_ScheduleAttr:$schedule,
+      OptionalAttr<StrAttr>:$sym_visibility,
+      OptionalAttr<DictArrayAttr>:$arg_attrs,
+      OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::mlir::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::mlir::BlockArgument getWork() {
+      return getBody().front().getArguments().back();
+    }
+  }];
+}
+
+def FITile_ReturnOp : FITile_Op<"return", [
+    Pure, HasParent<"KernelOp">, ReturnLike, Terminator]> {
+  let summary = "end of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def FITile_PackageOp : FITile_Op<"package", [Symbol]> {
+  let summary = "manifest of a program's kernels";
+  let description = [{
+    What docs/abi.md calls the manifest, as a dictionary; `fi-translate
+    --fi-manifest` prints it as JSON.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$manifest);
+  let assemblyFormat = "$sym_name $manifest attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Items and loops
+//===----------------------------------------------------------------------===//
+
+def FITile_ForItemsOp : FITile_Op<"for_items", [
+    SingleBlock, SingleBlockImplicitTerminator<"YieldOp">,
+    RecursiveMemoryEffects]> {
+  let summary = "loop over the work items of this worker";
+  let arguments = (ins FITile_WorkType:$work);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getItem() { return getBody().getArgument(0); }
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$work)>];
+}
+
+def FITile_ItemOp : FITile_Op<"item", [Pure]> {
+  let summary = "field of a work item";
+  let description = [{
+    Example: `%n = fi_tile.item %it[kv_len]`
+  }];
+  let arguments = (ins FITile_ItemType:$item, FITile_FieldAttr:$field);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$item `[` $field `]` attr-dict";
+}
+
+def FITile_ForKeysOp : FITile_Op<"for_keys", [
+    SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "loop over the visited key tiles of an item";
+  let description = [{
+    The body runs for each tile of `step` keys in the item's ranges: full ones
+    (every key visible to every row), partial ones, or all (full ones first). Its
+    first argument is the index of the tile's first key, a multiple of `step`; the
+    others carry values as in `scf.for`.
+
+    Example:
+
+    ```mlir
+    %r = fi_tile.for_keys %t in %it all step 64 iter_args(%a = %zero)
+        -> (tensor<16x64xf32>) {
+      fi_tile.yield %a : tensor<16x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins FITile_ItemType:$item, Variadic<AnyType>:$inits,
+                       FITile_PartAttr:$part, I64Attr:$step);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getKey() { return getBody().getArgument(0); }
+    ::mlir::Block::BlockArgListType getCarried() {
+      return getBody().getArguments().drop_front();
+    }
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$item,
+                                 "::mlir::ValueRange":$inits,
+                                 "::fi::tile::Part":$part, "int64_t":$step)>];
+}
+
+def FITile_YieldOp : FITile_Op<"yield", [
+    Pure, ReturnLike, Terminator,
+    ParentOneOf<["ForItemsOp", "ForKeysOp"]>]> {
+  let summary = "end of a loop body";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Views, loads and stores
+//===----------------------------------------------------------------------===//
+
+def FITile_ViewOp : FITile_Op<"view", [Pure, AttrSizedOperandSegments]> {
+  let summary = "KV view from its pools and page table";
+  let description = [{
+    Lengths and table offsets come with the items. One pool where the view is
+    fused.
+
+    Example: `%kv = fi_tile.view %k, %v pages(%pages : memref<?xi32>) : memref<?x8x16x128xf32>, memref<?x8x16x128xf32> -> !fi.paged_kv<16x8x128xf32, HND>`
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$pools, Optional<AnyMemRef>:$pages);
+  let results = (outs FI_AnyKVView:$result);
+  let assemblyFormat = [{
+    $pools (`pages` `(` $pages^ `:` type($pages) `)`)? attr-dict
+    `:` type($pools) `->` qualified(type($result))
+  }];
+}
+
+def FITile_LoadRowsOp : FITile_Op<"load_rows", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "tile of an item's packed rows";
+  let description = [{
+    Packed row `r` of the tile is row `q_begin + (row_begin + r) / group` and head
+    `kv_head * group + (row_begin + r) % group` of the source, [rows, heads, dim] or
+    [rows, heads]. Rows beyond `row_count` repeat the last valid one. A result of a
+    wider float type is converted.
+
+    Example: `%q = fi_tile.load_rows %src[%it] group 4 : memref<?x32x128xbf16> -> tensor<128x128xbf16>`
+  }];
+  let arguments = (ins AnyMemRef:$source, FITile_ItemType:$item, I64Attr:$group);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $source `[` $item `]` `group` $group attr-dict `:` type($source) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_StoreRowsOp : FITile_Op<"store_rows", [
+    MemoryEffects<[MemWrite]>]> {
+  let summary = "stores the valid rows of a tile";
+  let description = [{
+    Addresses as in `fi_tile.load_rows`; rows beyond `row_count` are not stored.
+  }];
+  let arguments = (ins FITile_Tile:$tile, AnyMemRef:$target,
+                       FITile_ItemType:$item, I64Attr:$group);
+  let assemblyFormat = [{
+    $tile `,` $target `[` $item `]` `group` $group attr-dict `:` type($tile) `,`
+    type($target)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_LoadKVOp : FITile_Op<"load_kv", [MemoryEffects<[MemRead]>]> {
+  let summary = "tile of keys or values of an item";
+  let description = [{
+    Row `j` of the tile is key (or value) `key + j` of the item's request and KV
+    head. Rows beyond `kv_len` repeat the last one, so that what lies in unused
+    slots cannot reach a result. A result of a wider float type is converted.
+
+    Example: `%k = fi_tile.load_kv keys %kv[%it, %t] : !kv -> tensor<64x128xbf16>`
+  }];
+  let arguments = (ins FITile_KVPartAttr:$part, FI_AnyKVView:$view,
+                       FITile_ItemType:$item, Index:$key);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $part $view `[` $item `,` $key `]` attr-dict `:` qualified(type($view)) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stores a tile's valid rows as keys or values of an item";
+  let description = [{
+    Row `r` of the tile, for `r < row_count`, becomes key (or value) `key + r` of
+    the item's request and KV head.
+  }];
+  let arguments = (ins FITile_KVPartAttr:$part, FITile_Tile:$tile,
+                       FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
+  let assemblyFormat = [{
+    $part $tile `,` $view `[` $item `,` $key `]` attr-dict `:` type($tile) `,`
+    qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_GatherOp : FITile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "elements of a captured tensor at index tiles";
+  let description = [{
+    Indices are scalars or tiles of the result's shape. An index out of range
+    reads 0. All-scalar indices give a scalar.
+
+    Example: `%x = fi_tile.gather %doc[%req, %kp] : memref<?x?xi32>, index, tensor<1x64xindex> -> tensor<1x64xi32>`
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<AnyType>:$indices);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` attr-dict `:` type($source) `,` type($indices) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_StoreStateOp : FITile_Op<"store_state", [
+    MemoryEffects<[MemWrite]>]> {
+  let summary = "stores a partial state in the item's slot";
+  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
+                       FITile_WorkType:$work, FITile_ItemType:$item);
+  let assemblyFormat = [{
+    $output `,` $statistic `to` $work `[` $item `]` attr-dict `:` type($output)
+    `,` type($statistic)
+  }];
+}
+
+def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
+  let summary = "loads the partial state of a slot";
+  let description = [{
+    `index` counts from the item's `slot`.
+  }];
+  let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
+                       Index:$index);
+  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
+  let assemblyFormat = [{
+    $work `[` $item `,` $index `]` attr-dict `:` type($output) `,`
+    type($statistic)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def FITile_IotaOp : FITile_Op<"iota", [Pure]> {
+  let summary = "consecutive indices along a row or a column";
+  let description = [{
+    Element `i` along the dimension that is not 1 is `base + i`.
+
+    Example: `%kp = fi_tile.iota %t : tensor<1x64xindex>`
+  }];
+  let arguments = (ins Index:$base);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = "$base attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def FITile_BroadcastOp : FITile_Op<"broadcast", [Pure]> {
+  let summary = "tile that repeats a row or a column";
+  let description = [{
+    Example: `%m2 = fi_tile.broadcast %m : tensor<128x1xf32> -> tensor<128x64xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$source);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def FITile_DotOp : FITile_Op<"dot", [
+    Pure, OptionalTypesMatchWith<"acc has the type of the result", "result",
+                                 "acc", "$_self">]> {
+  let summary = "matrix product with accumulation in f32";
+  let description = [{
+    `a [m, k]` times `b [k, n]`, or `b [n, k]` with `transpose`, plus `acc` if given.
+
+    Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$a, FITile_Tile:$b,
+                       Optional<FITile_Tile>:$acc, UnitAttr:$transpose);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`acc` `(` $acc^ `)`)? (`transpose` $transpose^)? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_MaskOp : FITile_Op<"mask", [
+    Pure, AllTypesMatch<["scores", "result"]>]> {
+  let summary = "scores, -inf where a key is not visible";
+  let description = [{
+    In a loop over full tiles every key is visible, and the op is the scores.
+
+    Example: `%x = fi_tile.mask %s where %ok : tensor<128x64xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$scores, FITile_Tile:$visible);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $scores `where` $visible attr-dict `:` type($scores) `,` type($visible)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
+  let summary = "row reduction";
+  let description = [{
+    To one column, or to `n` columns, where column `j` of the result reduces the
+    columns `j, j + n, j + 2n, ...` of the source.
+
+    Example: `%m = fi_tile.reduce max %x : tensor<128x64xf32> -> tensor<128x1xf32>`
+  }];
+  let arguments = (ins FITile_ReduceKindAttr:$kind, FITile_Tile:$source);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $kind $source attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisers, until fi-tile-online-softmax
+//===----------------------------------------------------------------------===//
+
+def FITile_InitOp : FITile_Op<"init", [Pure]> {
+  let summary = "running state of a normaliser before the first key";
+  let description = [{
+    The accumulator and what the normaliser keeps beside it.
+  }];
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser);
+  let results = (outs Variadic<FITile_Tile>:$running);
+  let assemblyFormat = "$normaliser attr-dict `:` type($running)";
+  let hasVerifier = 1;
+}
+
+def FITile_UpdateOp : FITile_Op<"update", [Pure]> {
+  let summary = "running state after a tile of keys";
+  let description = [{
+    Scores are in natural units, -inf where masked.
+  }];
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
+                       FITile_Tile:$scores, FITile_Tile:$values,
+                       Variadic<FITile_Tile>:$running);
+  let results = (outs Variadic<FITile_Tile>:$results);
+  let assemblyFormat = [{
+    $normaliser `scores` `(` $scores `)` `values` `(` $values `)` `into` `(`
+    $running `)` attr-dict `:` type($scores) `,` type($values) `into`
+    type($running) `->` type($results)
+  }];
+}
+
+def FITile_FinalizeOp : FITile_Op<"finalize", [
+    Pure, AttrSizedOperandSegments]> {
+  let summary = "output and statistic of a running state";
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
+                       Variadic<FITile_Tile>:$running,
+                       Optional<FITile_Tile>:$sink);
+  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
+  let assemblyFormat = [{
+    $normaliser $running (`sink` `(` $sink^ `:` type($sink) `)`)? attr-dict `:`
+    type($running) `->` type($output) `,` type($statistic)
+  }];
+}
+
+def FITile_MergeOp : FITile_Op<"merge", [
+    Pure, AllTypesMatch<["outputA", "outputB", "output"]>,
+    AllTypesMatch<["statisticA", "statisticB", "statistic"]>]> {
+  let summary = "state over the keys of two states";
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
+                       FITile_Tile:$outputA, FITile_Tile:$statisticA,
+                       FITile_Tile:$outputB, FITile_Tile:$statisticB);
+  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
+  let assemblyFormat = [{
+    $normaliser `(` $outputA `,` $statisticA `)` `,` `(` $outputB `,`
+    $statisticB `)` attr-dict `:` type($output) `,` type($statistic)
+  }];
+}
+
+def FITile_SinkOp : FITile_Op<"sink", [
+    Pure, AllTypesMatch<["inputOutput", "output"]>,
+    AllTypesMatch<["inputStatistic", "sink", "statistic"]>]> {
+  let summary = "a finalised state with a sink added";
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
+                       FITile_Tile:$inputOutput, FITile_Tile:$inputStatistic,
+                       FITile_Tile:$sink);
+  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
+  let assemblyFormat = [{
+    $normaliser $inputOutput `,` $inputStatistic `,` $sink attr-dict `:`
+    type($output) `,` type($statistic)
+  }];
+}
+
+#endif // FI_DIALECT_FITILE_IR_FITILEOPS_TD

@@ -1,0 +1,315 @@
+//===- FIAttrs.cpp - attributes of the fi dialect -------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spelling and checks, and what each short spelling means as a region.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fi;
+
+#include "fi/Dialect/FI/IR/FIEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fi/Dialect/FI/IR/FIAttrs.cpp.inc"
+
+void FIDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "fi/Dialect/FI/IR/FIAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Masks: the position arguments are (request, q_head, kv_head, q_pos, kv_pos)
+//===----------------------------------------------------------------------===//
+
+static Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate,
+                     Value lhs, Value rhs) {
+  return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
+}
+
+Value CausalAttr::buildMask(OpBuilder &b, Location loc,
+                            ValueRange positions) const {
+  return compare(b, loc, arith::CmpIPredicate::sle, positions[4], positions[3]);
+}
+
+LogicalResult
+WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   std::optional<int64_t> left, std::optional<int64_t> right) {
+  for (auto [what, bound] : {std::pair("left", left), std::pair("right", right)})
+    if (bound && *bound < 0)
+      return emitError() << "expected window bound '" << what
+                         << "' to be 0 or more (leave it out for none), but "
+                            "got "
+                         << *bound << " [MSK1]";
+  if (!left && !right)
+    return emitError() << "expected a window to have a bound 'left' or 'right' "
+                          "[MSK2]";
+  return success();
+}
+
+Value WindowAttr::buildMask(OpBuilder &b, Location loc,
+                            ValueRange positions) const {
+  Value q = positions[3], k = positions[4], visible;
+  if (getLeft()) {
+    Value left = arith::ConstantIndexOp::create(b, loc, *getLeft());
+    Value least = arith::SubIOp::create(b, loc, q, left);
+    visible = compare(b, loc, arith::CmpIPredicate::sge, k, least);
+  }
+  if (getRight()) {
+    Value right = arith::ConstantIndexOp::create(b, loc, *getRight());
+    Value most = arith::AddIOp::create(b, loc, q, right);
+    Value below = compare(b, loc, arith::CmpIPredicate::sle, k, most);
+    visible = visible ? arith::AndIOp::create(b, loc, visible, below).getResult()
+                      : below;
+  }
+  return visible;
+}
+
+LogicalResult AnyAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                              ArrayRef<Attribute> masks) {
+  for (Attribute mask : masks)
+    if (!isa<MaskAttrInterface>(mask))
+      return emitError() << "expected masks in #fi.any, but got " << mask
+                         << " [MSK3]";
+  return success();
+}
+
+Value AnyAttr::buildMask(OpBuilder &b, Location loc,
+                         ValueRange positions) const {
+  Value visible;
+  for (Attribute mask : getMasks()) {
+    Value one = cast<MaskAttrInterface>(mask).buildMask(b, loc, positions);
+    visible =
+        visible ? arith::OrIOp::create(b, loc, visible, one).getResult() : one;
+  }
+  return visible;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores: the arguments are (score, request, q_head, kv_head, q_pos, kv_pos)
+//===----------------------------------------------------------------------===//
+
+Attribute SoftcapAttr::parse(AsmParser &parser, Type) {
+  double cap;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseFloat(cap) || parser.parseGreater())
+    return {};
+  return parser.getChecked<SoftcapAttr>(
+      loc, parser.getContext(), parser.getBuilder().getF32FloatAttr(cap));
+}
+
+void SoftcapAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printFloat(getCap().getValue());
+  printer << ">";
+}
+
+LogicalResult
+SoftcapAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                    FloatAttr cap) {
+  llvm::APFloat value = cap.getValue();
+  if (!value.isFinite() || value.isNegative() || value.isZero())
+    return emitError() << "expected a soft cap that is positive and finite, "
+                          "but got "
+                       << cap.getValueAsDouble() << " [SCR1]";
+  return success();
+}
+
+Value SoftcapAttr::buildScore(OpBuilder &b, Location loc,
+                              ValueRange arguments) const {
+  double cap = getCap().getValueAsDouble();
+  auto constant = [&](double value) {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  };
+  Value scaled =
+      arith::MulFOp::create(b, loc, arguments[0], constant(1.0 / cap));
+  Value tanh = math::TanhOp::create(b, loc, scaled);
+  return arith::MulFOp::create(b, loc, tanh, constant(cap));
+}
+
+//===----------------------------------------------------------------------===//
+// Target, schedule, split
+//===----------------------------------------------------------------------===//
+
+Attribute TargetAttr::parse(AsmParser &parser, Type) {
+  StringRef kind;
+  int64_t bits = 128;
+  bool bf16Dot = false;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&kind))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef option;
+    SMLoc optionLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&option))
+      return {};
+    if (option == "vector_bits") {
+      if (parser.parseEqual() || parser.parseInteger(bits))
+        return {};
+    } else if (option == "bf16_dot") {
+      bf16Dot = true;
+    } else {
+      parser.emitError(optionLoc, "expected 'vector_bits = ' or 'bf16_dot', "
+                                  "but got '")
+          << option << "'";
+      return {};
+    }
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<TargetAttr>(
+      loc, parser.getContext(), parser.getBuilder().getStringAttr(kind), bits,
+      bf16Dot);
+}
+
+void TargetAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getKind().getValue() << ", vector_bits = "
+          << getVectorBits();
+  if (getBf16Dot())
+    printer << ", bf16_dot";
+  printer << ">";
+}
+
+LogicalResult
+TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   StringAttr kind, int64_t vectorBits, bool bf16Dot) {
+  if (kind.getValue() != "cpu")
+    return emitError() << "expected target 'cpu', but got '" << kind.getValue()
+                       << "' [TGT1]";
+  if (vectorBits != 128 && vectorBits != 256 && vectorBits != 512)
+    return emitError() << "expected vector_bits of 128, 256 or 512, but got "
+                       << vectorBits << " [TGT2]";
+  if (bf16Dot && vectorBits != 512)
+    return emitError() << "expected vector_bits of 512 with bf16_dot, but got "
+                       << vectorBits << " [TGT3]";
+  return success();
+}
+
+namespace {
+/// A schedule's parameters by name, in the order in which they are printed.
+struct ScheduleField {
+  StringRef name;
+  int64_t value;
+};
+} // namespace
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  ScheduleField fields[] = {{"tile_rows", -1}, {"tile_keys", -1}, {"mr", -1},
+                            {"nr", -1},        {"lanes", 1},      {"max_rows", 0}};
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseField = [&]() -> ParseResult {
+    StringRef name;
+    SMLoc nameLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return failure();
+    for (ScheduleField &field : fields)
+      if (field.name == name)
+        return failure(parser.parseEqual() ||
+                       parser.parseInteger(field.value));
+    return parser.emitError(nameLoc)
+           << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
+              "but got '"
+           << name << "'";
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseField))
+    return {};
+  for (ScheduleField &field : fields)
+    if (field.value < 0) {
+      parser.emitError(loc, "expected '") << field.name << "' in a schedule";
+      return {};
+    }
+  return parser.getChecked<ScheduleAttr>(
+      loc, parser.getContext(), fields[0].value, fields[1].value,
+      fields[2].value, fields[3].value, fields[4].value, fields[5].value);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<tile_rows = " << getTileRows()
+          << ", tile_keys = " << getTileKeys() << ", mr = " << getMr()
+          << ", nr = " << getNr() << ", lanes = " << getLanes();
+  if (getMaxRows())
+    printer << ", max_rows = " << getMaxRows();
+  printer << ">";
+}
+
+LogicalResult
+ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                     int64_t tileRows, int64_t tileKeys, int64_t mr, int64_t nr,
+                     int64_t lanes, int64_t maxRows) {
+  auto inRange = [&](StringRef name, int64_t value, int64_t most) {
+    if (value >= 1 && value <= most)
+      return success();
+    emitError() << "expected '" << name << "' between 1 and " << most
+                << ", but got " << value << " [SCH1]";
+    return failure();
+  };
+  if (failed(inRange("tile_rows", tileRows, 4096)) ||
+      failed(inRange("tile_keys", tileKeys, 4096)) ||
+      failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16)) ||
+      failed(inRange("lanes", lanes, 64)))
+    return failure();
+  if (tileRows % mr != 0)
+    return emitError() << "expected 'tile_rows' to be a multiple of 'mr' = "
+                       << mr << ", but got " << tileRows << " [SCH1]";
+  if (tileKeys % lanes != 0)
+    return emitError() << "expected 'tile_keys' to be a multiple of 'lanes' = "
+                       << lanes << ", but got " << tileKeys << " [SCH1]";
+  if (maxRows < 0)
+    return emitError() << "expected 'max_rows' of 0 or more, but got "
+                       << maxRows << " [SCH1]";
+  return success();
+}
+
+Attribute SplitAttr::parse(AsmParser &parser, Type) {
+  int64_t keys = 0;
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef policy;
+  if (parser.parseLess() || parser.parseKeyword(&policy))
+    return {};
+  if (policy == "fixed") {
+    if (parser.parseEqual() || parser.parseInteger(keys))
+      return {};
+    if (keys <= 0) {
+      parser.emitError(loc, "expected a fixed split of at least 1 key, but "
+                            "got ")
+          << keys << " [SPL1]";
+      return {};
+    }
+  } else if (policy != "balanced") {
+    parser.emitError(loc, "expected 'balanced' or 'fixed = <keys>', but got '")
+        << policy << "'";
+    return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<SplitAttr>(loc, parser.getContext(), keys);
+}
+
+void SplitAttr::print(AsmPrinter &printer) const {
+  if (getKeys())
+    printer << "<fixed = " << getKeys() << ">";
+  else
+    printer << "<balanced>";
+}
+
+LogicalResult
+SplitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                  int64_t keys) {
+  if (keys < 0)
+    return emitError() << "expected a fixed split of at least 1 key, but got "
+                       << keys << " [SPL1]";
+  return success();
+}

@@ -1,0 +1,470 @@
+//===- FIOps.cpp - operations of the fi dialect ---------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Programs, views, states and appends. fi.attention has its own file.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace fi;
+
+#define GET_OP_CLASSES
+#include "fi/Dialect/FI/IR/FIOps.cpp.inc"
+
+/// `?` for a dynamic size.
+static std::string sizeText(int64_t size) {
+  return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
+}
+
+static std::string shapeText(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (auto [i, size] : llvm::enumerate(shape))
+    text += (i ? ", " : "") + sizeText(size);
+  return text + "]";
+}
+
+/// Whether a shape fits the wanted one; dynamic sizes fit everything.
+static bool shapeFits(ArrayRef<int64_t> shape, ArrayRef<int64_t> wanted) {
+  return shape.size() == wanted.size() &&
+         llvm::all_of(llvm::zip(shape, wanted), [](auto pair) {
+           auto [a, b] = pair;
+           return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) ||
+                  a == b;
+         });
+}
+
+/// Whether a memref's last dimension is contiguous; tensors always are.
+static bool lastContiguous(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref)
+    return true;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(memref.getStridesAndOffset(strides, offset)) &&
+         (strides.empty() || strides.back() == 1);
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramOp, ReturnOp
+//===----------------------------------------------------------------------===//
+
+bool ProgramOp::isPlanArgument(unsigned index) {
+  return static_cast<bool>(getArgAttr(index, kPlanAttr));
+}
+
+std::string ProgramOp::getArgumentName(unsigned index) {
+  if (auto name = getArgAttrOfType<StringAttr>(index, kNameAttr))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+static ParseResult
+parseArgumentGroup(OpAsmParser &parser, StringRef group,
+                   SmallVectorImpl<OpAsmParser::Argument> &arguments,
+                   bool optional) {
+  if (failed(parser.parseOptionalKeyword(group))) {
+    if (optional)
+      return success();
+    return parser.emitError(parser.getCurrentLocation(),
+                            "expected argument group '")
+           << group << "'";
+  }
+  SmallVector<OpAsmParser::Argument> parsed;
+  if (parser.parseArgumentList(parsed, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true, /*allowAttrs=*/true))
+    return failure();
+  Builder b(parser.getContext());
+  for (OpAsmParser::Argument &argument : parsed) {
+    NamedAttrList attrs(argument.attrs);
+    if (group == "plan")
+      attrs.set(ProgramOp::kPlanAttr, b.getUnitAttr());
+    StringRef name = argument.ssaName.name.drop_front();
+    if (!attrs.get(ProgramOp::kNameAttr) && !name.empty() &&
+        !llvm::isDigit(name.front()))
+      attrs.set(ProgramOp::kNameAttr, b.getStringAttr(name));
+    argument.attrs = attrs.getDictionary(parser.getContext());
+    arguments.push_back(argument);
+  }
+  return success();
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(),
+                             result.attributes))
+    return failure();
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parseArgumentGroup(parser, "plan", arguments, /*optional=*/true) ||
+      parseArgumentGroup(parser, "run", arguments, /*optional=*/false))
+    return failure();
+  SmallVector<Type> results;
+  if (parser.parseOptionalArrowTypeList(results))
+    return failure();
+  Builder &b = parser.getBuilder();
+  SmallVector<Type> types = llvm::map_to_vector(
+      arguments, [](OpAsmParser::Argument &a) { return a.type; });
+  result.addAttribute(
+      getFunctionTypeAttrName(result.name),
+      TypeAttr::get(b.getFunctionType(types, results)));
+  SmallVector<DictionaryAttr> resultAttrs(results.size(),
+                                          b.getDictionaryAttr({}));
+  call_interface_impl::addArgAndResultAttrs(
+      b, result, arguments, resultAttrs, getArgAttrsAttrName(result.name),
+      getResAttrsAttrName(result.name));
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  Block &entry = getBody().front();
+  auto printGroup = [&](StringRef group, bool plan) {
+    printer << ' ' << group << '(';
+    bool first = true;
+    for (BlockArgument argument : entry.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      if (isPlanArgument(index) != plan)
+        continue;
+      if (!first)
+        printer << ", ";
+      first = false;
+      SmallVector<NamedAttribute> shown;
+      if (DictionaryAttr attrs = getArgAttrDict(index))
+        for (NamedAttribute attr : attrs)
+          if (attr.getName() != kPlanAttr && attr.getName() != kNameAttr)
+            shown.push_back(attr);
+      printer.printRegionArgument(argument, shown);
+    }
+    printer << ')';
+  };
+  if (llvm::any_of(entry.getArguments(), [&](BlockArgument a) {
+        return isPlanArgument(a.getArgNumber());
+      }))
+    printGroup("plan", true);
+  printGroup("run", false);
+  if (!getResultTypes().empty()) {
+    printer << " -> (";
+    llvm::interleaveComma(getResultTypes(), printer);
+    printer << ")";
+  }
+  SmallVector<StringRef> elided = {
+      SymbolTable::getSymbolAttrName(), getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName()};
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void ProgramOp::getAsmBlockArgumentNames(Region &region,
+                                         OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (auto name = getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                 kNameAttr))
+      setName(argument, name);
+}
+
+LogicalResult ProgramOp::verify() {
+  if (!isPublic())
+    return emitOpError("expected a public symbol, but got visibility '")
+           << getSymVisibility().value_or("") << "' [PRG1]";
+  for (auto [index, type] : llvm::enumerate(getResultTypes()))
+    if (!isa<RankedTensorType>(type))
+      return emitOpError("expected result ")
+             << index << " to be a ranked tensor, but got " << type
+             << " [PRG2]";
+  llvm::StringSet<> names;
+  bool runSeen = false;
+  for (unsigned index = 0, e = getArgumentTypes().size(); index < e; ++index) {
+    Type type = getArgumentTypes()[index];
+    std::string name = getArgumentName(index);
+    if (!names.insert(name).second)
+      return emitOpError("expected argument names to differ, but got '")
+             << name << "' twice [PRG3]";
+    if (isPlanArgument(index) && runSeen)
+      return emitOpError("expected plan argument '")
+             << name << "' before the run arguments [PRG4]";
+    runSeen |= !isPlanArgument(index);
+    if (!isa<RankedTensorType, MemRefType>(type) && !type.isIntOrIndexOrFloat())
+      return emitOpError("expected argument '")
+             << name << "' to be a tensor, a memref or a scalar, but got "
+             << type << " [PRG5]";
+  }
+  if (getBody().empty() || !getBody().front().mightHaveTerminator())
+    return emitOpError("expected a body that ends in fi.return [PRG6]");
+  return success();
+}
+
+LogicalResult fi::ReturnOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  ArrayRef<Type> types = program.getResultTypes();
+  if (getNumOperands() != types.size())
+    return emitOpError("expected ")
+           << types.size() << " operands, one for each result of the program, "
+           << "but got " << getNumOperands() << " [PRG7]";
+  for (auto [index, operand, type] : llvm::enumerate(getOperands(), types))
+    if (operand.getType() != type)
+      return emitOpError("expected operand ")
+             << index << " of type " << type << ", but got "
+             << operand.getType() << " [PRG7]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+/// KV5 for one pool.
+static LogicalResult verifyPool(Operation *op, StringRef name, Value pool,
+                                ArrayRef<int64_t> shape, Type element) {
+  auto type = cast<ShapedType>(pool.getType());
+  if (!shapeFits(type.getShape(), shape))
+    return op->emitOpError("expected operand '")
+           << name << "' of shape " << shapeText(shape)
+           << " by the view's type, but got " << shapeText(type.getShape())
+           << " [KV5]";
+  if (type.getElementType() != element)
+    return op->emitOpError("expected operand '")
+           << name << "' to hold " << element
+           << " by the view's type, but got " << type.getElementType()
+           << " [KV5]";
+  if (!lastContiguous(type))
+    return op->emitOpError("expected operand '")
+           << name << "' to have a last dimension of stride 1, but got "
+           << type << " [KV8]";
+  return success();
+}
+
+/// KV6 and KV7.
+static LogicalResult verifyTable(Operation *op, StringRef name, Value table,
+                                 int64_t rank, Type index, StringRef id) {
+  auto type = cast<ShapedType>(table.getType());
+  if (!type.hasRank() || type.getRank() != rank ||
+      type.getElementType() != index)
+    return op->emitOpError("expected operand '")
+           << name << "' to be of rank " << rank << " with elements of type "
+           << index << ", but got " << type << " [" << id << "]";
+  return success();
+}
+
+LogicalResult PagedViewOp::verify() {
+  PagedKVType type = getType();
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  bool nhd = type.getOrder() == HeadOrder::NHD;
+  auto poolShape = [&](int64_t dim) {
+    SmallVector<int64_t> shape = {dynamic};
+    if (type.getFused())
+      shape.push_back(2);
+    shape.append(nhd ? std::initializer_list<int64_t>{type.getPage(),
+                                                      type.getHeads(), dim}
+                     : std::initializer_list<int64_t>{type.getHeads(),
+                                                      type.getPage(), dim});
+    return shape;
+  };
+  unsigned pools = type.getFused() ? 1 : 2;
+  if (getPools().size() != pools)
+    return emitOpError("expected ")
+           << pools << (type.getFused() ? " fused pool" : " pools, of keys and values")
+           << ", but got " << getPools().size() << " [KV5]";
+  if (failed(verifyPool(*this, type.getFused() ? "pool" : "keys", getPools()[0],
+                        poolShape(type.getKeyDim()), type.getKeyType())))
+    return failure();
+  if (!type.getFused() &&
+      failed(verifyPool(*this, "values", getPools()[1],
+                        poolShape(type.getValueDim()), type.getValueType())))
+    return failure();
+  static constexpr StringLiteral csr[] = {"indptr", "pages", "last"};
+  static constexpr StringLiteral dense[] = {"pages", "lengths"};
+  ArrayRef<StringLiteral> names =
+      type.getDense() ? ArrayRef<StringLiteral>(dense) : csr;
+  if (getTables().size() != names.size())
+    return emitOpError("expected ")
+           << names.size() << " tables ("
+           << (type.getDense() ? "pages, lengths" : "indptr, pages, last")
+           << "), but got " << getTables().size() << " [KV6]";
+  for (auto [name, table] : llvm::zip(names, getTables()))
+    if (failed(verifyTable(*this, name, table,
+                           type.getDense() && name == "pages" ? 2 : 1,
+                           type.getIndexType(), "KV6")))
+      return failure();
+  if (getOrigin())
+    return verifyTable(*this, "origin", getOrigin(), 1, type.getIndexType(),
+                       "KV7");
+  return success();
+}
+
+LogicalResult RaggedViewOp::verify() {
+  RaggedKVType type = getType();
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  bool nhd = type.getOrder() == HeadOrder::NHD;
+  auto poolShape = [&](int64_t dim) -> SmallVector<int64_t> {
+    if (nhd)
+      return {dynamic, type.getHeads(), dim};
+    return {type.getHeads(), dynamic, dim};
+  };
+  if (getPools().size() != 2)
+    return emitOpError("expected 2 pools, of keys and values, but got ")
+           << getPools().size() << " [KV5]";
+  if (failed(verifyPool(*this, "keys", getPools()[0],
+                        poolShape(type.getKeyDim()), type.getKeyType())) ||
+      failed(verifyPool(*this, "values", getPools()[1],
+                        poolShape(type.getValueDim()), type.getValueType())))
+    return failure();
+  if (getIndptr() && failed(verifyTable(*this, "indptr", getIndptr(), 1,
+                                        type.getIndexType(), "KV6")))
+    return failure();
+  if (getOrigin())
+    return verifyTable(*this, "origin", getOrigin(), 1, type.getIndexType(),
+                       "KV7");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult fi::LoadOp::verify() {
+  int64_t rank = cast<ShapedType>(getSource().getType()).getRank();
+  if (static_cast<int64_t>(getIndices().size()) != rank)
+    return emitOpError("expected ")
+           << rank << " indices into operand 'source', but got "
+           << getIndices().size() << " [LD2]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmptyOp::verify() {
+  bool dynamic = ShapedType::isDynamic(getType().getRows());
+  if (dynamic != static_cast<bool>(getRows()))
+    return emitOpError("expected operand 'rows' exactly where the state's rows "
+                       "are dynamic, but got ")
+           << getType() << " [ST5]";
+  if (getType().getSegmented())
+    return emitOpError("expected a state that is not segmented, but got ")
+           << getType() << " [ST6]";
+  return success();
+}
+
+LogicalResult MergeOp::verify() {
+  if (getStates().empty())
+    return emitOpError("expected at least 1 state [MRG3]");
+  for (auto [index, state] : llvm::enumerate(getStates()))
+    if (state.getType() != getType())
+      return emitOpError("expected state ")
+             << index << " of type " << getType() << ", but got "
+             << state.getType() << " [MRG3]";
+  if (!getType().getNormaliser().canMerge())
+    return emitOpError("expected a normaliser that can be merged, but got ")
+           << getType().getNormaliser() << " [MRG1]";
+  if (getType().getSegmented())
+    return emitOpError("expected states that are not segmented (fold them by "
+                       "fi.merge_segments), but got ")
+           << getType() << " [MRG4]";
+  return success();
+}
+
+LogicalResult FinalizeOp::verify() {
+  StateType state = getState().getType();
+  if (state.getSegmented())
+    return emitOpError("expected a state that is not segmented, but got ")
+           << state << " [FIN1]";
+  ArrayRef<int64_t> output = cast<ShapedType>(getOutput().getType()).getShape();
+  if (!shapeFits(output, {state.getRows(), state.getHeads(), state.getDim()}))
+    return emitOpError("expected result 'output' of shape ")
+           << shapeText({state.getRows(), state.getHeads(), state.getDim()})
+           << ", but got " << shapeText(output) << " [FIN1]";
+  if (getStatistic()) {
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(getStatistic().getType()).getShape();
+    if (!shapeFits(shape, {state.getRows(), state.getHeads()}))
+      return emitOpError("expected result 'statistic' of shape ")
+             << shapeText({state.getRows(), state.getHeads()}) << ", but got "
+             << shapeText(shape) << " [FIN1]";
+  }
+  if (!getSink())
+    return success();
+  if (!state.getNormaliser().canSink())
+    return emitOpError("expected a normaliser that takes a sink, but got ")
+           << state.getNormaliser() << " [FIN2]";
+  ArrayRef<int64_t> sink = cast<ShapedType>(getSink().getType()).getShape();
+  if (!shapeFits(sink, {state.getHeads()}))
+    return emitOpError("expected operand 'sink' of shape ")
+           << shapeText({state.getHeads()}) << ", one logit for each query "
+           << "head, but got " << shapeText(sink) << " [FIN3]";
+  return success();
+}
+
+LogicalResult MergeSegmentsOp::verify() {
+  StateType from = getState().getType(), to = getType();
+  if (!from.getSegmented() || to.getSegmented())
+    return emitOpError("expected a segmented state folded to one that is not, "
+                       "but got ")
+           << from << " and " << to << " [MRG5]";
+  if (from.getHeads() != to.getHeads() || from.getDim() != to.getDim() ||
+      from.getNormaliser() != to.getNormaliser())
+    return emitOpError("expected states alike but for the slot axis, but got ")
+           << from << " and " << to << " [MRG5]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// AppendOp
+//===----------------------------------------------------------------------===//
+
+void AppendOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  // No value is attached: two views of one pool alias, and nothing upstream
+  // sees through a view.
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+
+LogicalResult AppendOp::verify() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  Operation *maker = getView().getDefiningOp();
+  if (!isa_and_nonnull<PagedViewOp, RaggedViewOp>(maker))
+    return emitOpError("expected operand 'view' to be made by a view op in this "
+                       "program [APP1]");
+  OperandRange pools = isa<PagedViewOp>(maker)
+                           ? cast<PagedViewOp>(maker).getPools()
+                           : cast<RaggedViewOp>(maker).getPools();
+  for (Value pool : pools)
+    if (!isa<MemRefType>(pool.getType())) {
+      InFlightDiagnostic diag =
+          emitOpError("expected operand 'view' to be made from memrefs, but got ")
+          << pool.getType() << " [APP1]";
+      diag.attachNote(maker->getLoc()) << "the view is made here";
+      return diag;
+    }
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  for (auto [name, value, dim] :
+       {std::tuple("keys", getKeys(), view.getKeyDim()),
+        std::tuple("values", getValues(), view.getValueDim())}) {
+    ArrayRef<int64_t> shape = cast<ShapedType>(value.getType()).getShape();
+    if (!shapeFits(shape, {dynamic, view.getKVHeads(), dim}))
+      return emitOpError("expected operand '")
+             << name << "' of shape "
+             << shapeText({dynamic, view.getKVHeads(), dim}) << ", but got "
+             << shapeText(shape) << " [APP2]";
+  }
+  auto rows = cast<ShapedType>(getRows().getType());
+  if (!rows.hasRank() || rows.getRank() != 1)
+    return emitOpError("expected operand 'rows' to be of rank 1, but got ")
+           << rows << " [APP4]";
+  return success();
+}
