@@ -1,0 +1,75 @@
+//===- CPUCompiler.h - from a program to machine code of this host --*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles the programs of a level-1 module for the CPU, in process. The result
+// is a package in memory: a manifest (docs/abi.md) and addresses, which the
+// runtime plans and runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_TARGET_CPU_CPUCOMPILER_H
+#define FI_TARGET_CPU_CPUCOMPILER_H
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+
+namespace fi::cpu {
+
+struct CompileOptions {
+  /// Level of LLVM's optimiser, 0 to 3.
+  unsigned optLevel = 3;
+  /// Called with the module after each stage ("fi", "fi_tile", "vector",
+  /// "llvm"), for dumps. May be null.
+  std::function<void(llvm::StringRef stage, mlir::ModuleOp)> observe;
+};
+
+/// Milliseconds spent, for `--timing` and benchmarks.
+struct CompileTimes {
+  double lower = 0, translate = 0, optimise = 0, codegen = 0;
+  bool cached = false;
+};
+
+/// The target attribute of the machine this runs on.
+TargetAttr getHostTarget(mlir::MLIRContext *context);
+
+/// Adds what compiling needs to a context's registry (translations to LLVM IR).
+void registerCompiler(mlir::DialectRegistry &registry);
+
+/// Machine code of one program, in this process.
+class CompiledProgram {
+public:
+  virtual ~CompiledProgram();
+
+  /// Compiles program `name` of `module` (which is not changed); the only one if
+  /// `name` is empty. Diagnostics go to the context's handlers; the error repeats
+  /// the last one in a sentence. A module without a `fi.target` is compiled for
+  /// this host.
+  static llvm::Expected<std::unique_ptr<CompiledProgram>>
+  compile(mlir::ModuleOp module, llvm::StringRef name,
+          const CompileOptions &options = {});
+
+  /// The manifest's JSON.
+  llvm::StringRef getManifest() const { return manifest; }
+  /// Address of a symbol, or null.
+  virtual void *lookup(llvm::StringRef symbol) const = 0;
+  const CompileTimes &getTimes() const { return times; }
+
+  /// `lookup` in the form that fi_package_from_memory takes; the context is the
+  /// CompiledProgram.
+  static void *lookupCallback(void *context, const char *symbol);
+
+protected:
+  std::string manifest;
+  CompileTimes times;
+};
+
+} // namespace fi::cpu
+
+#endif // FI_TARGET_CPU_CPUCOMPILER_H
