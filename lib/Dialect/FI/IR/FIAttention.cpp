@@ -72,7 +72,8 @@ void AttentionOp::build(OpBuilder &b, OperationState &state,
         /*segments=*/Value(), /*scaleValue=*/Value(), /*sink=*/Value(),
         captures, /*outs=*/ValueRange(), scale, normaliser,
         /*scoreAttr=*/ScoreAttrInterface(), masks, /*split=*/SplitAttr(),
-        /*bounds=*/ArrayAttr(), /*schedules=*/ArrayAttr());
+        /*bounds=*/ArrayAttr(), /*schedules=*/ArrayAttr(),
+        /*pairing=*/PairingAttr());
   auto fill = [&](unsigned index, AttentionRegionBuilder body) {
     if (!body)
       return;
@@ -213,6 +214,19 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
              << normaliser << " [ATT9]";
   }
   result.addAttribute(getNormaliserAttrName(result.name), normaliser);
+  if (succeeded(parser.parseOptionalKeyword("pair"))) {
+    SMLoc loc;
+    StringRef text;
+    if (parser.parseLess() || parser.getCurrentLocation(&loc) ||
+        parser.parseKeyword(&text) || parser.parseGreater())
+      return failure();
+    std::optional<Pairing> pairing = symbolizePairing(text);
+    if (!pairing)
+      return parser.emitError(loc, "expected 'half' or 'interleaved', but got '")
+             << text << "'";
+    result.addAttribute(getPairingAttrName(result.name),
+                        PairingAttr::get(parser.getContext(), *pairing));
+  }
   if (parseCaptures(parser, captures, bindings))
     return failure();
   for (unsigned index : {0u, 1u})
@@ -321,6 +335,9 @@ void AttentionOp::print(OpAsmPrinter &printer) {
   if (getNormaliser() != SoftmaxAttr::get(getContext(), LseBase::Two))
     printer << " normalise(" << getNormaliser() << ')';
 
+  if (getPairing())
+    printer << " pair<" << stringifyPairing(*getPairing()) << '>';
+
   // Captures get one name in all regions: that of the first region which has
   // arguments for them.
   Region *first = nullptr;
@@ -381,7 +398,8 @@ void AttentionOp::print(OpAsmPrinter &printer) {
       (*this)->getAttrs(),
       {getScaleAttrName(), getNormaliserAttrName(), getScoreAttrAttrName(),
        getMasksAttrName(), getSplitAttrName(), getBoundsAttrName(),
-       getSchedulesAttrName(), getOperandSegmentSizesAttrName()});
+       getSchedulesAttrName(), getPairingAttrName(),
+       getOperandSegmentSizesAttrName()});
   printer << " : " << getQuery().getType() << " over " << getView().getType();
   if (!getResults().empty())
     printer << " -> " << getResultTypes();
@@ -526,6 +544,10 @@ LogicalResult AttentionOp::verify() {
   if (getScoreAttrAttr() && !getScoreRegion().empty())
     return emitOpError("expected 'score' as an attribute or as a region, but "
                        "got both [ATT16]");
+  bool transforms = !getQueryRegion().empty() || !getKeyRegion().empty();
+  if (transforms != getPairing().has_value())
+    return emitOpError("expected 'pair' exactly with a region 'query' or 'key' "
+                       "[ATT19]");
   if (getSplitAttr() && !getNormaliser().canMerge())
     return emitOpError("expected a normaliser that can be merged where keys are "
                        "split, but got ")

@@ -27,6 +27,12 @@ def FI_LseBase : I32EnumAttr<"LseBase", "base of a log-sum-exp", [
   let genSpecializedAttr = 0;
 }
 
+def FI_Pairing : I32EnumAttr<"Pairing", "which elements a transform pairs", [
+    I32EnumAttrCase<"Half", 0, "half">,
+    I32EnumAttrCase<"Interleaved", 1, "interleaved">]> {
+  let cppNamespace = "::fi";
+}
+
 //===----------------------------------------------------------------------===//
 // Normalisers
 //===----------------------------------------------------------------------===//

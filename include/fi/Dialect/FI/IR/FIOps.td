@@ -169,10 +169,15 @@ def FI_AttentionOp : FI_Op<"attention", [
     and see positions: key `j` is at `origin + j`, row `i` of a request at
     `origin + kv_len - q_len + i`, unless `at(...)` gives a position for each row.
 
+    A `query` or `key` region transforms pairs (x, y) of a row before the product,
+    given the pair's number, request, head and position: elements (i, i + dim / 2)
+    for `half`, (2 i, 2 i + 1) for `interleaved`.
+
     Clauses, in this order: `rows(...)` indptr of the query's rows per request (one
     request without it), `over` the view, `at(...)`, `segments(...)`, `scale(...)` a number or
     an f32 value, `sink(...)` one logit per query head, `normalise(...)`,
-    `captures(...)` values that the regions read, `query`/`key` transform regions,
+    `pair<half>` or `pair<interleaved>` with a transform region, `captures(...)`
+    values that the regions read, `query`/`key` transform regions,
     `score(...)` an attribute or a region, `mask(...)` attributes and a region,
     `outs(...)` destinations where the query is a memref.
 
@@ -180,7 +185,7 @@ def FI_AttentionOp : FI_Op<"attention", [
     named, the statistic [rows, heads] in f32; or one state. Rows beyond the last
     request are empty: output 0, statistic of no keys.
 
-    Constraints: ATT1 to ATT17.
+    Constraints: ATT1 to ATT19.
 
     Example:
 
@@ -206,7 +211,8 @@ def FI_AttentionOp : FI_Op<"attention", [
       OptionalAttr<ArrayAttr>:$masks,
       OptionalAttr<FI_SplitAttr>:$split,
       OptionalAttr<ArrayAttr>:$bounds,
-      OptionalAttr<TypedArrayAttrBase<FI_ScheduleAttr, "schedules">>:$schedules);
+      OptionalAttr<TypedArrayAttrBase<FI_ScheduleAttr, "schedules">>:$schedules,
+      OptionalAttr<FI_Pairing>:$pairing);
   let regions = (region AnyRegion:$queryRegion, AnyRegion:$keyRegion,
                         AnyRegion:$scoreRegion, AnyRegion:$maskRegion);
   let results = (outs Variadic<AnyType>:$results);
