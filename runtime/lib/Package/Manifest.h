@@ -1,0 +1,182 @@
+//===- Manifest.h - What a manifest says, checked --------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The manifest (docs/abi.md) as plain data: names resolved to indices, every
+// number in range, so that the planner needs no further checks of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_RUNTIME_PACKAGE_MANIFEST_H
+#define FI_RUNTIME_PACKAGE_MANIFEST_H
+
+#include "fi-runtime/fi_runtime.h"
+#include "fi/ABI/KernelABI.h"
+
+#include <string>
+#include <vector>
+
+namespace fi::runtime {
+
+/// Tensors of higher rank are refused.
+constexpr int32_t maxRank = 8;
+/// A size that is known at run time only.
+constexpr int64_t unknownSize = -1;
+/// No argument.
+constexpr int32_t none = -1;
+
+struct Argument {
+  std::string name;
+  fi_group group = FI_GROUP_RUN;
+  fi_argument_kind kind = FI_KIND_TENSOR;
+  int32_t dtype = FI_F32;
+  std::vector<int64_t> shape;
+  int32_t indexInGroup = 0;
+};
+
+/// A result or a temporary.
+struct Output {
+  std::string name;
+  int32_t dtype = FI_F32;
+  std::vector<int64_t> shape;
+  int32_t rowsOf = none; // index into arguments
+};
+
+/// A buffer of a stage, by what it names.
+struct BufferRef {
+  enum Kind { ArgumentBuffer, ResultBuffer, TemporaryBuffer } kind;
+  int32_t index;
+};
+
+enum class ViewKind { Paged, Dense, Ragged };
+
+/// The tables of a view. Indices are into arguments; `none` where absent.
+struct View {
+  ViewKind kind = ViewKind::Ragged;
+  int32_t keys = none, values = none;
+  bool headsFirst = false; // HND
+  int64_t page = unknownSize;
+  int64_t heads = 0;
+  int32_t indptr = none, pages = none, last = none;
+  int32_t lengths = none, origin = none;
+  /// Views with equal tables share one analysis: the stage that has it.
+  int32_t sharedTables = none;
+
+  int32_t tokenDim() const {
+    return kind == ViewKind::Ragged ? (headsFirst ? 1 : 0)
+                                    : (headsFirst ? 2 : 1);
+  }
+  int32_t headDim() const {
+    return kind == ViewKind::Ragged ? (headsFirst ? 0 : 1)
+                                    : (headsFirst ? 1 : 2);
+  }
+};
+
+struct Cost {
+  double item = 0, tile = 0, tileRow = 0, slotRow = 0;
+};
+
+struct Merge {
+  std::string symbol;
+  int64_t tileRows = 0;
+  int64_t scratch = 0;
+  Cost cost;
+  fi_cpu_kernel kernel = nullptr;
+};
+
+struct Body {
+  std::string symbol;
+  int64_t tileRows = 0;
+  int64_t tileKeys = 1;
+  int64_t maxRows = unknownSize; // unknown: unbounded
+  int64_t scratch = 0;
+  Cost cost;
+  int32_t merge = none; // index into Stage::merges; none: never split
+  fi_cpu_kernel kernel = nullptr;
+};
+
+/// A bound of the mask, as a tree in one array (children before parents are not
+/// required; `root` of a bound is an index).
+struct Expression {
+  enum Op {
+    Constant,
+    QueryPosition,
+    Request,
+    QueryHead,
+    KVHead,
+    KVLength,
+    QueryLength,
+    Scalar,
+    Load,
+    First,
+    Add,
+    Sub,
+    Mul,
+    Min,
+    Max,
+    FloorDiv,
+    CeilDiv
+  } op = Constant;
+  int64_t constant = 0;           // Constant
+  int32_t argument = none;        // Scalar, Load, First: index into arguments
+  int32_t operands[maxRank] = {}; // indices of expressions
+  int32_t operandCount = 0;
+};
+
+struct MaskTerm {
+  std::vector<int32_t> low, high; // roots, inclusive bounds of the position
+  bool exact = true;
+};
+
+struct Mask {
+  bool present = false;
+  std::vector<Expression> expressions;
+  std::vector<MaskTerm> terms;
+  bool usesHead = false;     // bounds differ between heads
+  bool usesPosition = false; // bounds differ between rows
+};
+
+struct SplitPolicy {
+  fi_split_policy policy = FI_SPLIT_NONE;
+  int64_t keys = 0;
+};
+
+enum class StageOp { Attention, Rows, Append };
+
+struct Stage {
+  StageOp op = StageOp::Rows;
+  std::string name;
+  int32_t query = none;           // attention: argument
+  int32_t rows = none;            // attention, append: argument (indptr)
+  int32_t positions = none;       // attention: argument
+  int32_t rowsOf = none;          // rows: argument
+  std::vector<int32_t> newTokens; // append: run arguments with the new rows
+  View view;
+  int64_t queryHeads = 1, kvHeads = 1; // rows: kvHeads is the heads
+  int64_t group = 1;
+  int64_t qkDim = 0, voDim = 0;
+  std::vector<BufferRef> buffers;
+  std::vector<Body> bodies;
+  std::vector<Merge> merges;
+  SplitPolicy split;
+  Mask mask;
+};
+
+struct Manifest {
+  std::string program, compiler;
+  std::string targetKind, targetCpu;
+  int64_t vectorBits = 0;
+  std::vector<Argument> arguments;
+  std::vector<int32_t> planArguments, runArguments; // indices into arguments
+  std::vector<Output> results, temporaries;
+  std::vector<Stage> stages;
+};
+
+/// Reads and checks a manifest.
+fi_status parseManifest(const char *text, size_t length, Manifest &manifest);
+
+} // namespace fi::runtime
+
+#endif // FI_RUNTIME_PACKAGE_MANIFEST_H

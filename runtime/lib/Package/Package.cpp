@@ -1,0 +1,159 @@
+//===- Package.cpp - Opening packages -------------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads a package directory or a package in memory, checks that this machine
+// and this runtime can serve it, and finds every kernel before anything runs.
+//
+//===----------------------------------------------------------------------===//
+#include "Package.h"
+#include "../Support/Error.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <string>
+
+namespace fi::runtime {
+namespace {
+
+struct Releaser {
+  void operator()(fi_package *package) const { release(package); }
+};
+using PackagePtr = std::unique_ptr<fi_package, Releaser>;
+
+/// The widest vectors of this machine in bits, or 0 if that is not known.
+int64_t hostVectorBits() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+    return 512;
+  return __builtin_cpu_supports("avx2") ? 256 : 128;
+#else
+  return 0;
+#endif
+}
+
+fi_status checkTarget(const Manifest &m) {
+  if (m.targetKind != "cpu")
+    return fail(FI_UNSUPPORTED,
+                "package '%s': target '%s' is not supported by this runtime, "
+                "which runs 'cpu'; compile the program for the cpu",
+                m.program.c_str(), m.targetKind.c_str());
+  int64_t host = hostVectorBits();
+  if (host && m.vectorBits > host)
+    return fail(FI_UNSUPPORTED,
+                "package '%s': compiled for cpu '%s' with vectors of %lld "
+                "bits, but this machine has %lld; compile it for this machine",
+                m.program.c_str(), m.targetCpu.c_str(),
+                static_cast<long long>(m.vectorBits),
+                static_cast<long long>(host));
+  return FI_OK;
+}
+
+fi_status bind(fi_package &package, fi_symbol_lookup lookup, void *context) {
+  Manifest &m = package.manifest;
+  void *version = lookup(context, FI_ABI_VERSION_SYMBOL);
+  if (!version)
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': symbol '" FI_ABI_VERSION_SYMBOL
+                "' is missing from its code",
+                m.program.c_str());
+  int32_t got;
+  std::memcpy(&got, version, sizeof(got));
+  if (got != FI_ABI_VERSION)
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': its code has kernel abi %d, but this runtime "
+                "has %d; compile the package again",
+                m.program.c_str(), got, FI_ABI_VERSION);
+  auto find = [&](const std::string &symbol, fi_cpu_kernel &kernel) {
+    kernel = reinterpret_cast<fi_cpu_kernel>(lookup(context, symbol.c_str()));
+    if (kernel)
+      return FI_OK;
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': kernel '%s' is named in the manifest but "
+                "missing from the code",
+                m.program.c_str(), symbol.c_str());
+  };
+  for (Stage &stage : m.stages) {
+    for (Body &body : stage.bodies)
+      FI_TRY(find(body.symbol, body.kernel));
+    for (Merge &merge : stage.merges)
+      FI_TRY(find(merge.symbol, merge.kernel));
+  }
+  return FI_OK;
+}
+
+fi_status readFile(const std::string &path, std::string &text) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+      std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file)
+    return fail(FI_INVALID_PACKAGE, "package: cannot open '%s': %s",
+                path.c_str(), std::strerror(errno));
+  char chunk[1 << 14];
+  while (size_t n = std::fread(chunk, 1, sizeof(chunk), file.get())) {
+    text.append(chunk, n);
+    if (text.size() > (size_t(1) << 28))
+      return fail(FI_INVALID_PACKAGE,
+                  "package: '%s' is larger than a manifest can be",
+                  path.c_str());
+  }
+  if (std::ferror(file.get()))
+    return fail(FI_INVALID_PACKAGE, "package: cannot read '%s': %s",
+                path.c_str(), std::strerror(errno));
+  return FI_OK;
+}
+
+} // namespace
+
+void retain(fi_package *package) {
+  package->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(fi_package *package) {
+  if (!package ||
+      package->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  if (package->library)
+    dlclose(package->library);
+  delete package;
+}
+
+fi_status openPackageFromMemory(const char *manifest, size_t length,
+                                fi_symbol_lookup lookup, void *context,
+                                fi_package **package) {
+  PackagePtr opened(new fi_package);
+  FI_TRY(parseManifest(manifest, length, opened->manifest));
+  FI_TRY(checkTarget(opened->manifest));
+  FI_TRY(bind(*opened, lookup, context));
+  *package = opened.release();
+  return FI_OK;
+}
+
+fi_status openPackage(const char *path, fi_package **package) {
+  std::string directory = path, text;
+  FI_TRY(readFile(directory + "/manifest.json", text));
+  PackagePtr opened(new fi_package);
+  FI_TRY(parseManifest(text.data(), text.size(), opened->manifest));
+  FI_TRY(checkTarget(opened->manifest));
+  opened->library =
+      dlopen((directory + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened->library) {
+    const char *why = dlerror();
+    return fail(FI_INVALID_PACKAGE, "package '%s': cannot load its code: %s",
+                path, why ? why : "unknown error");
+  }
+  FI_TRY(bind(
+      *opened,
+      [](void *library, const char *symbol) { return dlsym(library, symbol); },
+      opened->library));
+  *package = opened.release();
+  return FI_OK;
+}
+
+} // namespace fi::runtime

@@ -1,0 +1,36 @@
+//===- Package.h - An opened package ---------------------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A manifest whose symbols have been found, with the code that holds them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_RUNTIME_PACKAGE_PACKAGE_H
+#define FI_RUNTIME_PACKAGE_PACKAGE_H
+
+#include "Manifest.h"
+
+#include <atomic>
+
+/// Reference-counted: the user's handle and each plan hold one.
+struct fi_package {
+  fi::runtime::Manifest manifest;
+  void *library = nullptr; // dlopen handle, or null
+  std::atomic<int> references{1};
+};
+
+namespace fi::runtime {
+
+fi_status openPackage(const char *path, fi_package **package);
+fi_status openPackageFromMemory(const char *manifest, size_t length,
+                                fi_symbol_lookup lookup, void *context,
+                                fi_package **package);
+void retain(fi_package *package);
+void release(fi_package *package);
+
+} // namespace fi::runtime
+
+#endif // FI_RUNTIME_PACKAGE_PACKAGE_H

@@ -1,0 +1,240 @@
+//===- Explain.cpp - A plan as text and as JSON ---------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a plan has chosen and why, for people; who does what, for tools that
+// draw it.
+//
+//===----------------------------------------------------------------------===//
+#include "Plan.h"
+
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+
+namespace fi::runtime {
+namespace {
+
+void append(std::string &text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void append(std::string &text, const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  text += line;
+}
+
+/// A JSON string. Names come from the manifest and may hold anything.
+std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      append(out, "\\u%04x", c);
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+std::string policyText(const SplitPolicy &policy) {
+  std::string text;
+  switch (policy.policy) {
+  case FI_SPLIT_BALANCED:
+    return "balanced";
+  case FI_SPLIT_FIXED:
+    append(text, "fixed, every %" PRId64 " keys", policy.keys);
+    return text;
+  default:
+    return "none";
+  }
+}
+
+const char *opName(StageOp op) {
+  return op == StageOp::Attention ? "attention"
+         : op == StageOp::Append  ? "append"
+                                  : "rows";
+}
+
+int64_t tilesOf(const WorkLists &lists, const fi_item &item, int64_t tileKeys) {
+  int64_t tiles = 0;
+  for (int32_t r = 0; r < item.full_ranges + item.partial_ranges; ++r) {
+    const fi_key_range &range = lists.ranges[item.range_begin + r];
+    tiles += (range.end - range.begin + tileKeys - 1) / tileKeys;
+  }
+  return tiles;
+}
+
+double costOf(const Manifest &m, const WorkLists &lists, const Launch &launch,
+              const fi_item &item) {
+  const Stage &stage = m.stages[launch.stage];
+  if (launch.merge != none) {
+    const Cost &cost = stage.merges[launch.merge].cost;
+    return cost.item + cost.slotRow * item.slot_count * item.row_count;
+  }
+  const Body &body = stage.bodies[launch.body];
+  if (stage.op != StageOp::Attention)
+    return body.cost.item;
+  return itemCost(body, tilesOf(lists, item, body.tileKeys), item.row_count);
+}
+
+const std::string &symbolOf(const Manifest &m, const Launch &launch) {
+  const Stage &stage = m.stages[launch.stage];
+  return launch.merge != none ? stage.merges[launch.merge].symbol
+                              : stage.bodies[launch.body].symbol;
+}
+
+void explainAttention(std::string &text, const Stage &stage,
+                      const StageReport &report, const PlanData &data,
+                      size_t index) {
+  const RowLengths &rows = data.rows[index];
+  const ViewLengths &view = data.views[stage.view.sharedTables];
+  int64_t longest = 0;
+  for (int64_t keys : view.keys)
+    longest = std::max(longest, keys);
+  append(text,
+         "  batch: %" PRId64 " requests, %" PRId64 " rows, %" PRId64
+         " padding rows, longest view %" PRId64 " keys\n",
+         rows.requests, rows.begin[rows.requests] - rows.begin[0],
+         report.padRows, longest);
+  append(text,
+         "  keys: %" PRId64 " full tiles, %" PRId64
+         " masked or partial tiles, %" PRId64 " skipped\n",
+         report.fullTiles, report.partialTiles, report.skippedTiles);
+  append(text, "  split: %s (%s)", policyText(report.policy).c_str(),
+         report.overridden ? "asked for by the caller" : "from the package");
+  if (report.splitUnits)
+    append(text,
+           "; %" PRId64 " of %" PRId64 " row tiles split, %" PRId64
+           " pieces in all",
+           report.splitUnits, report.units, report.pieces);
+  else
+    append(text, "; no row tile is split");
+  append(text, ", because %s\n", report.why);
+  double average = report.total / data.workers;
+  append(text,
+         "  balance: longest worker %.0f, average %.0f (%.2fx), largest "
+         "piece %.0f; unsplit the longest would be %.0f; merging costs %.0f\n",
+         report.longest, average, average > 0 ? report.longest / average : 1.0,
+         report.largestPiece, report.longestUnsplit, report.mergeTotal);
+}
+
+void scheduleItem(std::string &text, const Manifest &m, const WorkLists &lists,
+                  const Launch &launch, const fi_item &item, size_t phase) {
+  append(text,
+         "{\"phase\":%zu,\"stage\":%d,\"body\":%d,\"merge\":%s,\"request\":%d,"
+         "\"kv_head\":%d,\"row_begin\":%d,\"row_count\":%d,\"q_begin\":%" PRId64
+         ",\"kv_len\":%" PRId64 ",\"slot\":%d,\"slots\":%d,\"cost\":%.17g,"
+         "\"ranges\":[",
+         phase, launch.stage, launch.body,
+         launch.merge != none ? "true" : "false", item.request, item.kv_head,
+         item.row_begin, item.row_count, item.q_begin, item.kv_len, item.slot,
+         item.slot_count, costOf(m, lists, launch, item));
+  int32_t count =
+      launch.merge != none ? 0 : item.full_ranges + item.partial_ranges;
+  for (int32_t r = 0; r < count; ++r) {
+    const fi_key_range &range = lists.ranges[item.range_begin + r];
+    append(text, "%s{\"begin\":%" PRId64 ",\"end\":%" PRId64 ",\"full\":%s}",
+           r ? "," : "", range.begin, range.end,
+           r < item.full_ranges ? "true" : "false");
+  }
+  text += "]}";
+}
+
+} // namespace
+
+std::string explainPlan(const fi_plan &plan) {
+  const Manifest &m = plan.package->manifest;
+  const PlanData &data = plan.data();
+  std::string text;
+  text += "plan of '" + m.program + "', generation ";
+  append(text, "%" PRIu64 ", for %d workers (cpu", plan.generation.load(),
+         data.workers);
+  if (!m.targetCpu.empty())
+    text += " " + m.targetCpu;
+  text += ")\n";
+  for (size_t s = 0; s < m.stages.size(); ++s) {
+    const Stage &stage = m.stages[s];
+    append(text, "stage %zu: %s '%s'", s, opName(stage.op), stage.name.c_str());
+    if (stage.op == StageOp::Attention)
+      append(text,
+             ", %" PRId64 " query heads on %" PRId64 " KV heads, dims %" PRId64
+             " and %" PRId64,
+             stage.queryHeads, stage.kvHeads, stage.qkDim, stage.voDim);
+    text += "\n";
+    if (stage.op == StageOp::Attention)
+      explainAttention(text, stage, data.lists.reports[s], data, s);
+    for (const Launch &launch : data.lists.launches) {
+      if (launch.stage != int32_t(s))
+        continue;
+      append(text, "  %s '%s': %" PRId64 " items, tiles of %" PRId64 " rows",
+             launch.merge != none ? "merge" : "body",
+             symbolOf(m, launch).c_str(), launch.items, launch.tileRows);
+      const Body &body = stage.bodies[launch.body];
+      if (stage.op == StageOp::Attention && launch.merge == none) {
+        append(text, " and %" PRId64 " keys", body.tileKeys);
+        if (body.maxRows != unknownSize)
+          append(text, ", for requests of up to %" PRId64 " packed rows",
+                 body.maxRows);
+      }
+      if (launch.slots)
+        append(text, ", %" PRId64 " state slots", launch.slots);
+      text += "\n";
+    }
+  }
+  const WorkspaceLayout &l = data.layout;
+  append(text,
+         "workspace: %zu bytes (control %zu, scratch %zu, states %zu, "
+         "temporaries %zu)\n",
+         l.bytes, l.scratch, l.states - l.scratch, l.temporaries - l.states,
+         l.bytes - l.temporaries);
+  return text;
+}
+
+std::string scheduleJson(const fi_plan &plan) {
+  const Manifest &m = plan.package->manifest;
+  const PlanData &data = plan.data();
+  const WorkLists &lists = data.lists;
+  std::string text = "{\"schedule\":1,\"program\":" + quoted(m.program);
+  append(text, ",\"generation\":%" PRIu64 ",\"workspace\":%zu,\"stages\":[",
+         plan.generation.load(), data.layout.bytes);
+  for (size_t s = 0; s < m.stages.size(); ++s) {
+    const Stage &stage = m.stages[s];
+    text += std::string(s ? "," : "") + "{\"name\":" + quoted(stage.name) +
+            ",\"op\":\"" + opName(stage.op) + "\",\"bodies\":[";
+    for (size_t b = 0; b < stage.bodies.size(); ++b) {
+      text += std::string(b ? "," : "") +
+              "{\"symbol\":" + quoted(stage.bodies[b].symbol);
+      append(text, ",\"tile_rows\":%" PRId64 ",\"tile_keys\":%" PRId64 "}",
+             stage.bodies[b].tileRows, stage.bodies[b].tileKeys);
+    }
+    text += "]}";
+  }
+  text += "],\"workers\":[";
+  for (int32_t w = 0; w < data.workers; ++w) {
+    append(text, "%s\n{\"worker\":%d,\"items\":[", w ? "," : "", w);
+    bool first = true;
+    for (size_t p = 0; p < lists.phases.size(); ++p)
+      for (int32_t i = 0; i < lists.phases[p].launchCount; ++i) {
+        const Launch &launch = lists.launches[lists.phases[p].firstLaunch + i];
+        const int64_t *list = &lists.lists[launch.firstList + w];
+        for (int64_t j = list[0]; j < list[1]; ++j) {
+          text += first ? "\n" : ",\n";
+          first = false;
+          scheduleItem(text, m, lists, launch,
+                       lists.items[launch.firstItem + j], p);
+        }
+      }
+    text += "]}";
+  }
+  return text + "]}\n";
+}
+
+} // namespace fi::runtime

@@ -1,0 +1,133 @@
+//===- Plan.h - A planned batch --------------------------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What planning leaves for runs: work lists, the tables that kernels read, what
+// the run values must look like, and where everything lies in the workspace.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_RUNTIME_PLANNER_PLAN_H
+#define FI_RUNTIME_PLANNER_PLAN_H
+
+#include "../Package/Package.h"
+#include "Tables.h"
+#include "WorkList.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fi::runtime {
+
+/// The options of a plan with their arrays copied.
+struct PlanOptions {
+  int32_t workers = 0;
+  SplitPolicy split = {FI_SPLIT_DEFAULT, 0};
+  bool borrowTables = false;
+  int64_t rows = 0;
+  /// Per run argument: its sizes, unknownSize where not stated.
+  std::vector<int64_t> sizes;
+
+  int64_t size(int32_t runArgument, int32_t dim) const {
+    size_t i = size_t(runArgument) * maxRank + dim;
+    return i < sizes.size() ? sizes[i] : unknownSize;
+  }
+};
+
+/// A size that a run value must have.
+struct SizeRule {
+  int64_t exact = unknownSize;
+  int64_t least = 0;
+};
+
+/// Offsets of the parts of the workspace, in bytes.
+struct WorkspaceLayout {
+  size_t phases = 0;   // progress of each phase
+  size_t counters = 0; // next item of each list
+  size_t works = 0;    // fi_work of each launch
+  size_t params = 0;   // parameter slots of each stage
+  size_t scratch = 0, scratchStride = 0;
+  size_t states = 0;
+  size_t temporaries = 0;
+  size_t bytes = 0;
+};
+
+/// Everything about one batch. A plan has two, so that an update that fails
+/// leaves the old one whole and one that succeeds reuses memory.
+class PlanData {
+public:
+  /// Plans a batch. On failure the contents are unusable.
+  fi_status build(const Manifest &manifest, const fi_value *values,
+                  const PlanOptions &options);
+
+  int32_t workers = 1;
+  WorkLists lists;
+  /// Per argument of the program: plan arguments as kernels read them.
+  Buffer<Table> kernelTables;
+  /// Per run argument and dimension.
+  Buffer<SizeRule> rules;
+  /// Per argument: rows, where the plan knows them.
+  Buffer<int64_t> argumentRows;
+  /// Per stage.
+  std::vector<ViewLengths> views;
+  std::vector<RowLengths> rows;
+  Buffer<size_t> stageParams;      // byte offset of a stage's slots in params
+  Buffer<size_t> temporaryOffsets; // from WorkspaceLayout::temporaries
+  WorkspaceLayout layout;
+
+private:
+  fi_status readArguments(const Manifest &manifest, const fi_value *values);
+  fi_status findRows(const Manifest &manifest, const PlanOptions &options);
+  fi_status setRule(const Manifest &manifest, const Stage &stage,
+                    int32_t argument, int32_t dim, int64_t exact);
+  fi_status setPoolRules(const Manifest &manifest, const Stage &stage,
+                         const ViewLengths &lengths);
+  fi_status buildStages(const Manifest &manifest, const PlanOptions &options);
+  void keepTables(const Manifest &manifest, bool borrow);
+  fi_status layOut(const Manifest &manifest);
+
+  Buffer<Table> tables; // per argument, as the caller passed them
+  Buffer<char> tableBytes;
+  Buffer<int64_t> tableRows; // per argument: rows to keep, or unknownSize
+  WorkListBuilder builder;
+};
+
+/// One parameter slot of a tensor of rank r takes 1 + 2r.
+inline size_t tensorSlots(int32_t rank) { return 1 + 2 * size_t(rank); }
+
+} // namespace fi::runtime
+
+struct fi_plan {
+  explicit fi_plan(fi_package *package) : package(package) {
+    fi::runtime::retain(package);
+  }
+  ~fi_plan() { fi::runtime::release(package); }
+
+  const fi::runtime::PlanData &data() const { return batches[current]; }
+
+  fi_package *package;
+  fi::runtime::PlanData batches[2];
+  int current = 0;
+  fi::runtime::PlanOptions options;
+  std::atomic<uint64_t> generation{0};
+  /// Runs in progress; -1 during an update.
+  std::atomic<int32_t> users{0};
+};
+
+namespace fi::runtime {
+
+fi_status createPlan(fi_package *package, const fi_value *values,
+                     int32_t valueCount, const fi_plan_options *options,
+                     fi_plan **plan);
+fi_status updatePlan(fi_plan *plan, const fi_value *values, int32_t valueCount,
+                     const fi_plan_options *options);
+std::string explainPlan(const fi_plan &plan);
+std::string scheduleJson(const fi_plan &plan);
+
+} // namespace fi::runtime
+
+#endif // FI_RUNTIME_PLANNER_PLAN_H

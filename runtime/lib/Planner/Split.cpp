@@ -1,0 +1,304 @@
+//===- Split.cpp - Pieces of keys, and who gets them ----------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The split policies, and the assignment of pieces to workers: longest first,
+// each to the least loaded worker. A worker never exceeds the average by more
+// than one piece (docs/planner.md has the argument).
+//
+//===----------------------------------------------------------------------===//
+#include "../Support/Error.h"
+#include "WorkList.h"
+
+#include <cinttypes>
+#include <cmath>
+
+namespace fi::runtime {
+namespace {
+
+/// A plan within this factor of perfect balance is not split further.
+constexpr double goodBalance = 1.05;
+
+int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/// Sorts by falling cost, then by rising index. Positive floats order as their
+/// bits do.
+uint64_t sortKey(double cost, size_t index) {
+  float rounded = float(cost);
+  uint32_t bits;
+  std::memcpy(&bits, &rounded, sizeof(bits));
+  return uint64_t(~bits) << 32 | uint32_t(index);
+}
+
+} // namespace
+
+int64_t WorkListBuilder::piecesUnder(const Stage &stage, const Unit &unit,
+                                     double limit) const {
+  const Body &body = stage.bodies[unit.body];
+  double tile = body.cost.tile + body.cost.tileRow * unit.rowCount;
+  if (limit <= 0 || body.merge == none || unit.tiles <= 1 || tile <= 0 ||
+      itemCost(body, unit.tiles, unit.rowCount) <= limit)
+    return 1;
+  int64_t tiles = int64_t(std::max(1.0, (limit - body.cost.item) / tile));
+  return divideUp(unit.tiles, tiles);
+}
+
+/// Groups as if every unit were cut into equal pieces under the limit: the
+/// first pieces have one tile more where it does not come out even.
+void WorkListBuilder::groupEvenly(const Stage &stage, double limit) {
+  groups.clear();
+  for (size_t u = 0; u < units.size(); ++u) {
+    Unit &unit = units[u];
+    const Body &body = stage.bodies[unit.body];
+    int64_t n = piecesUnder(stage, unit, limit);
+    unit.pieces = int32_t(n);
+    int64_t longer = unit.tiles % n, tiles = unit.tiles / n;
+    if (longer)
+      groups.push({itemCost(body, tiles + 1, unit.rowCount), int32_t(u), 0,
+                   int32_t(longer)});
+    groups.push({itemCost(body, tiles, unit.rowCount), int32_t(u),
+                 int32_t(longer), int32_t(n - longer)});
+  }
+}
+
+/// Deals the groups' members to workers and remembers who got what.
+WorkListBuilder::Dealt WorkListBuilder::deal(int32_t workers) {
+  chunks.clear();
+  order.resize(groups.size());
+  Dealt dealt = {};
+  bool sorted = true;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const Group &group = groups[g];
+    dealt.total += group.cost *
+                   double(int64_t(group.pieces) * units[group.unit].headCount);
+    dealt.largest = std::max(dealt.largest, group.cost);
+    order[g] = sortKey(group.cost, g);
+    sorted &= g == 0 || order[g - 1] < order[g];
+  }
+  if (!sorted)
+    std::sort(order.begin(), order.end());
+  loads.assign(workers, 0.0);
+  heap.resize(workers);
+  for (int32_t w = 0; w < workers; ++w)
+    heap[w] = w;
+  auto before = [&](int32_t a, int32_t b) {
+    return loads[a] < loads[b] || (loads[a] == loads[b] && a < b);
+  };
+  double average = dealt.total / workers;
+  for (uint64_t key : order) {
+    int32_t g = int32_t(uint32_t(key));
+    const Group &group = groups[g];
+    int64_t members = int64_t(group.pieces) * units[group.unit].headCount;
+    for (int64_t first = 0; first < members;) {
+      int32_t worker = heap[0];
+      // As many as fit under the average; neighbours share page tables.
+      int64_t count = 1;
+      if (group.cost > 0) {
+        double fit = (average - loads[worker]) / group.cost + 1e-9;
+        if (fit > 1)
+          count =
+              fit >= double(members - first) ? members - first : int64_t(fit);
+      } else {
+        // Costs nothing: spread evenly.
+        count = divideUp(members, workers);
+        count = std::min(count, members - first);
+      }
+      loads[worker] += group.cost * double(count);
+      chunks.push({g, worker, first, count});
+      first += count;
+      if (group.cost <= 0) {
+        // Rotate, as loads do not tell the workers apart.
+        loads[worker] += 1e-9;
+      }
+      for (int32_t i = 0;;) {
+        int32_t child = 2 * i + 1;
+        if (child >= workers)
+          break;
+        if (child + 1 < workers && before(heap[child + 1], heap[child]))
+          ++child;
+        if (!before(heap[child], heap[i]))
+          break;
+        std::swap(heap[i], heap[child]);
+        i = child;
+      }
+    }
+  }
+  for (double load : loads)
+    dealt.longest = std::max(dealt.longest, load);
+  return dealt;
+}
+
+double WorkListBuilder::mergeCost(const Stage &stage) const {
+  double total = 0;
+  for (const Unit &unit : units)
+    if (unit.pieces > 1) {
+      const Cost &cost = stage.merges[stage.bodies[unit.body].merge].cost;
+      total +=
+          unit.headCount * (cost.item + cost.slotRow * double(unit.pieces) *
+                                            double(unit.rowCount));
+    }
+  return total;
+}
+
+/// The balanced policy: a limit of cost per piece, or 0 for whole tiles. Tries
+/// finer and finer pieces and keeps what makes the longest worker, merges
+/// included, shortest.
+double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
+                                    StageReport &report) {
+  groupEvenly(stage, 0);
+  Dealt whole = deal(workers);
+  report.longestUnsplit = whole.longest;
+  double average = whole.total / workers;
+  if (workers == 1) {
+    report.why = "there is one worker";
+    return 0;
+  }
+  if (stage.merges.empty()) {
+    report.why = "the package has no merge for this stage";
+    return 0;
+  }
+  if (whole.longest <= goodBalance * average) {
+    report.why = "whole row tiles balance within 5 %";
+    return 0;
+  }
+  double best = whole.longest, chosen = 0;
+  for (double parts : {1.0, 2.0, 4.0, 8.0}) {
+    double limit = average / parts;
+    if (limit >= whole.largest)
+      continue;
+    // Pieces that are mostly overhead never pay; this also bounds their number.
+    bool tooFine = false;
+    for (const Unit &unit : units)
+      tooFine |= piecesUnder(stage, unit, limit) > 8 * int64_t(workers);
+    if (tooFine)
+      break;
+    groupEvenly(stage, limit);
+    Dealt split = deal(workers);
+    double longest = split.longest + mergeCost(stage) / workers;
+    if (longest < best) {
+      best = longest;
+      chosen = limit;
+    }
+  }
+  report.why = chosen > 0 ? "the longest worker would dominate"
+                          : "splitting costs more than it balances";
+  return chosen;
+}
+
+/// The fixed policy makes as many pieces as the keys demand: refuse absurd
+/// numbers before they are made.
+fi_status WorkListBuilder::checkPieces(const Stage &stage,
+                                       SplitPolicy policy) const {
+  if (policy.policy != FI_SPLIT_FIXED)
+    return FI_OK;
+  int64_t total = 0;
+  for (const Unit &unit : units) {
+    const Body &body = stage.bodies[unit.body];
+    int64_t tiles = divideUp(policy.keys, body.tileKeys);
+    // Every span may add two pieces that are not full.
+    int64_t n = unit.tiles / tiles + 1 + 2 * int64_t(unit.spanCount);
+    total += n * unit.headCount;
+    if (total > maxItems)
+      return fail(FI_INVALID_BATCH,
+                  "%s: fixed splits of %" PRId64
+                  " keys: expected at most %" PRId64
+                  " work items, but the batch needs more; use larger splits",
+                  stage.name.c_str(), policy.keys, maxItems);
+  }
+  return FI_OK;
+}
+
+/// Ranges of a unit's spans within keys [begin, end), full ones first.
+void WorkListBuilder::makePiece(const Unit &unit, const Body &body,
+                                int64_t begin, int64_t end, WorkLists &out) {
+  Piece piece = {int32_t(out.ranges.size()), 0, 0, 0};
+  for (bool full : {true, false})
+    for (int32_t s = 0; s < unit.spanCount; ++s) {
+      const Span &span = unitSpans[unit.spanBegin + s];
+      if (span.full != full || span.end <= begin)
+        continue;
+      if (span.begin >= end)
+        break;
+      fi_key_range range = {std::max(span.begin, begin),
+                            std::min(span.end, end)};
+      out.ranges.push(range);
+      piece.tiles += divideUp(range.end - range.begin, body.tileKeys);
+      ++(full ? piece.full : piece.partial);
+    }
+  pieces.push(piece);
+}
+
+void WorkListBuilder::makePieces(const Stage &stage, double limit,
+                                 SplitPolicy policy, WorkLists &out) {
+  pieces.clear();
+  for (Unit &unit : units) {
+    const Body &body = stage.bodies[unit.body];
+    unit.firstPiece = int32_t(pieces.size());
+    unit.pieces = 1;
+    if (policy.policy == FI_SPLIT_FIXED && body.merge != none &&
+        unit.spanCount > 0) {
+      // Cuts at multiples of the policy's keys, whatever the mask skips.
+      int64_t keys = divideUp(policy.keys, body.tileKeys) * body.tileKeys;
+      int64_t at = -1; // number of the last piece
+      for (int32_t s = 0; s < unit.spanCount; ++s) {
+        const Span &span = unitSpans[unit.spanBegin + s];
+        int64_t first = std::max(at + 1, span.begin / keys);
+        int64_t last = (span.end - 1) / keys;
+        for (at = std::max(at, last); first <= last; ++first)
+          makePiece(unit, body, first * keys, (first + 1) * keys, out);
+      }
+      unit.pieces = int32_t(pieces.size()) - unit.firstPiece;
+      continue;
+    }
+    int64_t n = piecesUnder(stage, unit, limit);
+    if (n == 1) {
+      makePiece(unit, body, 0, INT64_MAX, out);
+      continue;
+    }
+    unit.pieces = int32_t(n);
+    // Walks the visited tiles; piece p ends where its tiles do.
+    int32_t s = 0;
+    int64_t done = 0; // tiles of span s before the cut
+    int64_t begin = 0;
+    for (int64_t p = 0; p < n; ++p) {
+      int64_t tiles = unit.tiles / n + (p < unit.tiles % n ? 1 : 0);
+      int64_t end = begin;
+      while (tiles > 0) {
+        const Span &span = unitSpans[unit.spanBegin + s];
+        int64_t inSpan = divideUp(span.end - span.begin, body.tileKeys);
+        int64_t taken = std::min(tiles, inSpan - done);
+        done += taken;
+        tiles -= taken;
+        end = span.begin + done * body.tileKeys;
+        if (done == inSpan) {
+          done = 0;
+          ++s;
+        }
+      }
+      makePiece(unit, body, begin, end, out);
+      begin = end;
+    }
+  }
+}
+
+/// Groups neighbouring pieces of a unit that cost the same.
+void WorkListBuilder::groupPieces(const Stage &stage) {
+  groups.clear();
+  for (size_t u = 0; u < units.size(); ++u) {
+    const Unit &unit = units[u];
+    const Body &body = stage.bodies[unit.body];
+    for (int32_t p = unit.firstPiece; p < unit.firstPiece + unit.pieces;) {
+      int32_t first = p++;
+      while (p < unit.firstPiece + unit.pieces &&
+             pieces[p].tiles == pieces[first].tiles)
+        ++p;
+      groups.push({itemCost(body, pieces[first].tiles, unit.rowCount),
+                   int32_t(u), first, p - first});
+    }
+  }
+}
+
+} // namespace fi::runtime

@@ -1,0 +1,168 @@
+//===- WorkList.h - Work items, their split and their workers --*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns the lengths of a batch into work items by body and worker. Attention:
+// rows are cut into tiles, tiles meet the mask's spans of keys, long ones are
+// cut into pieces, pieces are dealt to workers. docs/planner.md has the
+// policies and what they guarantee.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_RUNTIME_PLANNER_WORKLIST_H
+#define FI_RUNTIME_PLANNER_WORKLIST_H
+
+#include "MaskBounds.h"
+#include "Tables.h"
+
+namespace fi::runtime {
+
+/// More items than this are refused: such a batch is a mistake, not a load.
+constexpr int64_t maxItems = int64_t(1) << 24;
+
+/// One kernel over the items of one stage and body.
+struct Launch {
+  fi_cpu_kernel kernel;
+  int32_t stage;
+  int32_t body;  // bodies of the stage; for a merge, of what it merges
+  int32_t merge; // index into Stage::merges, or none
+  int64_t scratch;
+  size_t firstItem; // into WorkLists::items
+  size_t firstList; // into WorkLists::lists: workers + 1 item offsets
+  int64_t items;
+  // States that this launch writes or reads.
+  int64_t slots;
+  int64_t tileRows;
+  size_t stateO, stateLse; // bytes from the start of the state region
+};
+
+/// Launches without an order among them. Phases run one after another.
+struct Phase {
+  int32_t stage;
+  int32_t firstLaunch, launchCount;
+  int64_t items;
+};
+
+/// What explain tells of a stage.
+struct StageReport {
+  SplitPolicy policy;
+  bool overridden; // by the options
+  const char *why; // of the split decision
+  int64_t units;   // row tiles x heads before splitting
+  int64_t splitUnits;
+  int64_t pieces;
+  int64_t fullTiles, partialTiles;
+  int64_t skippedTiles; // of a rectangle of all keys
+  int64_t padRows;
+  double total, longest; // cost over workers, as planned
+  double longestUnsplit;
+  double largestPiece;
+  double mergeTotal;
+};
+
+struct WorkLists {
+  Buffer<fi_item> items;
+  Buffer<fi_key_range> ranges;
+  Buffer<Launch> launches;
+  Buffer<Phase> phases;
+  Buffer<int64_t> lists;
+  Buffer<StageReport> reports;
+  size_t stateBytes = 0; // of the stage that needs most
+
+  void clear();
+};
+
+/// The cost of an attention item in the units of the manifest.
+inline double itemCost(const Body &body, int64_t tiles, int64_t rows) {
+  return body.cost.item +
+         double(tiles) * (body.cost.tile + body.cost.tileRow * double(rows));
+}
+
+/// Makes the work lists of stages, one after another; keeps its memory.
+class WorkListBuilder {
+public:
+  fi_status attention(const Stage &stage, int32_t stageIndex,
+                      const Manifest &manifest, const Table *tables,
+                      const RowLengths &rows, const ViewLengths &view,
+                      int64_t totalRows, int32_t workers, SplitPolicy policy,
+                      bool overridden, WorkLists &out);
+  fi_status rows(const Stage &stage, int32_t stageIndex, int64_t totalRows,
+                 int32_t workers, WorkLists &out);
+  fi_status append(const Stage &stage, int32_t stageIndex,
+                   const RowLengths &rows, const ViewLengths &view,
+                   int32_t workers, WorkLists &out);
+
+private:
+  /// A tile of packed rows of a request, for some KV heads whose keys and cost
+  /// are the same.
+  struct Unit {
+    int32_t request, body;
+    int32_t rowBegin, rowCount;
+    int32_t headBegin, headCount;
+    int32_t spanBegin, spanCount;
+    int32_t firstPiece, pieces;
+    int64_t firstSlot;
+    int64_t tiles;
+    int64_t queryBegin, queryLength;
+  };
+  /// Some of a unit's keys, as ranges for the kernel.
+  struct Piece {
+    int32_t rangeBegin, full, partial;
+    int64_t tiles;
+  };
+  /// Pieces of one unit that cost the same, times its heads.
+  struct Group {
+    double cost;
+    int32_t unit, firstPiece, pieces;
+  };
+  /// Consecutive members of a group that go to one worker.
+  struct Chunk {
+    int32_t group, worker;
+    int64_t first, count;
+  };
+  struct Dealt {
+    double total, longest, largest;
+  };
+
+  fi_status makeUnits(const Stage &stage, const Manifest &manifest,
+                      const Table *tables, const RowLengths &rows,
+                      const ViewLengths &view, int64_t totalRows,
+                      StageReport &report);
+  void addUnit(const Unit &unit, const Body &body, StageReport &report);
+  fi_status addPad(const Stage &stage, int64_t begin, int64_t count,
+                   StageReport &report);
+  /// Pieces of a unit under a limit of cost per piece.
+  int64_t piecesUnder(const Stage &stage, const Unit &unit, double limit) const;
+  void groupEvenly(const Stage &stage, double limit);
+  Dealt deal(int32_t workers);
+  double mergeCost(const Stage &stage) const;
+  double chooseLimit(const Stage &stage, int32_t workers, StageReport &report);
+  void makePieces(const Stage &stage, double limit, SplitPolicy policy,
+                  WorkLists &out);
+  void makePiece(const Unit &unit, const Body &body, int64_t begin, int64_t end,
+                 WorkLists &out);
+  void groupPieces(const Stage &stage);
+  void emit(const Stage &stage, int32_t stageIndex, const ViewLengths &view,
+            int32_t workers, StageReport &report, WorkLists &out);
+  void emitMerges(const Stage &stage, int32_t stageIndex,
+                  const ViewLengths &view, int32_t workers, size_t firstLaunch,
+                  WorkLists &out);
+  fi_status checkPieces(const Stage &stage, SplitPolicy policy) const;
+
+  Buffer<Unit> units;
+  Buffer<Span> unitSpans;
+  Buffer<Piece> pieces;
+  Buffer<Group> groups;
+  Buffer<Chunk> chunks;
+  Buffer<uint64_t> order;
+  Buffer<double> loads;
+  Buffer<int32_t> heap;
+  Buffer<int64_t> cursors;
+  Buffer<int64_t> bodySlots;
+};
+
+} // namespace fi::runtime
+
+#endif // FI_RUNTIME_PLANNER_WORKLIST_H
