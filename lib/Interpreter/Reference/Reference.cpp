@@ -1,0 +1,480 @@
+//===- Reference.cpp - the reference interpreter --------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks a program's body op by op and keeps what each value stands for: memory,
+// a scalar, a view, a state or a cut.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Interpreter/Reference.h"
+#include "ReferenceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::reference;
+
+static std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static std::string shapeOf(const HostTensor &tensor) {
+  std::string text = "[";
+  for (auto [i, size] : llvm::enumerate(tensor.getShape()))
+    text += (i ? ", " : "") + std::to_string(size);
+  return text + "] of " + getName(tensor.getType()).str();
+}
+
+namespace {
+
+class Interpreter {
+public:
+  Interpreter(ProgramOp program, const ReferenceOptions &options)
+      : program(program), options(options) {}
+
+  bool bind(ArrayRef<HostValue> arguments);
+  bool run();
+
+  std::vector<HostTensor> results;
+  std::string text;
+
+private:
+  bool execute(Operation *op);
+  bool execute(AttentionOp op);
+  bool execute(EmptyOp op);
+  bool execute(MergeOp op);
+  bool execute(MergeSegmentsOp op);
+  bool execute(FinalizeOp op);
+  bool execute(SegmentsOp op);
+  bool execute(AppendOp op);
+  bool executeDim(Operation *op, Value source, Value index);
+
+  std::vector<HostTensor> tensorsOf(ValueRange values) {
+    std::vector<HostTensor> result;
+    for (Value value : values)
+      result.push_back(tensors.find(value)->second);
+    return result;
+  }
+  std::optional<HostTensor> tensorOf(Value value) {
+    if (!value)
+      return std::nullopt;
+    return tensors.find(value)->second;
+  }
+  bool makeNormaliser(Operation *op, NormaliserAttrInterface kind,
+                      std::unique_ptr<Normaliser> &normaliser);
+  bool mergeStates(Operation *op, NormaliserAttrInterface kind,
+                   ArrayRef<StateValue> parts, StateValue &result);
+  bool storeResults(Operation *op, const StateValue &state, ValueRange results,
+                    ValueRange outs);
+
+  ProgramOp program;
+  const ReferenceOptions &options;
+  llvm::DenseMap<Value, HostTensor> tensors;
+  llvm::DenseMap<Value, ViewValue> views;
+  /// One state, or one for each slot.
+  llvm::DenseMap<Value, std::vector<StateValue>> states;
+  llvm::DenseMap<Value, SegmentsValue> segments;
+  ScalarEvaluator scalars;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+bool Interpreter::bind(ArrayRef<HostValue> arguments) {
+  BatchError error(program, text);
+  Block &body = program.getBody().front();
+  if (arguments.size() != body.getNumArguments())
+    return error("expected " + Twine(body.getNumArguments()) +
+                 " arguments, but got " + Twine(arguments.size()) + " [BAT1]");
+  for (auto [index, argument, value] :
+       llvm::enumerate(body.getArguments(), arguments)) {
+    std::string name = program.getArgumentName(index);
+    Type type = argument.getType();
+    auto shaped = dyn_cast<ShapedType>(type);
+    auto refuse = [&](const Twine &got) {
+      return error("expected argument '" + name + "' to be " + textOf(type) +
+                   ", but got " + got + " [BAT1]");
+    };
+    if (!shaped) {
+      bool isNumber = isa<FloatType>(type);
+      if (value.getKind() == HostValue::Kind::Tensor)
+        return refuse("a tensor of " + shapeOf(value.getTensor()));
+      if (isNumber != (value.getKind() == HostValue::Kind::Float))
+        return refuse(isNumber ? "an integer" : "a float");
+      if (isNumber) {
+        scalars.set(argument, Scalar::of(roundTo(value.getNumber(), type)));
+      } else if (int64_t integer = value.getInteger();
+                 integerWidth(type) > 64 ||
+                 (wrap(integer, integerWidth(type)) != integer &&
+                  !(type.isInteger(1) && integer == 1))) {
+        return refuse(Twine(integer));
+      } else {
+        scalars.set(argument, Scalar::of(wrap(integer, integerWidth(type))));
+      }
+      continue;
+    }
+    if (value.getKind() != HostValue::Kind::Tensor)
+      return refuse("a scalar");
+    const HostTensor &tensor = value.getTensor();
+    bool fits = getDType(shaped.getElementType()) == tensor.getType() &&
+                shaped.hasRank() && shaped.getRank() == tensor.getRank();
+    for (int64_t dim = 0; fits && dim < shaped.getRank(); ++dim)
+      fits = tensor.getSize(dim) >= 0 &&
+             (shaped.isDynamicDim(dim) ||
+              shaped.getDimSize(dim) == tensor.getSize(dim));
+    if (!fits)
+      return refuse("a tensor of " + shapeOf(tensor));
+    if (!tensor.getData() && tensor.getNumElements() != 0)
+      return refuse("a tensor without memory");
+    tensors[argument] = tensor;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+bool Interpreter::makeNormaliser(Operation *op, NormaliserAttrInterface kind,
+                                 std::unique_ptr<Normaliser> &normaliser) {
+  normaliser = reference::makeNormaliser(kind);
+  if (normaliser)
+    return true;
+  std::string name;
+  llvm::raw_string_ostream(name) << kind;
+  return BatchError(op, text)("expected a normaliser that the reference "
+                              "interpreter knows, but got " +
+                              name + " [NRM2]");
+}
+
+/// One row and head of a state.
+static Partial partOf(const StateValue &state, int64_t row, int64_t head) {
+  Partial part;
+  int64_t dim = state.output.getSize(2);
+  for (int64_t d = 0; d < dim; ++d)
+    part.output.push_back(state.output.getFloat({row, head, d}));
+  part.statistic = state.statistic.getFloat({row, head});
+  return part;
+}
+
+static void store(const StateValue &state, int64_t row, int64_t head,
+                  const Partial &part) {
+  for (auto [d, value] : llvm::enumerate(part.output))
+    state.output.setFloat({row, head, static_cast<int64_t>(d)}, value);
+  state.statistic.setFloat({row, head}, part.statistic);
+}
+
+static StateValue makeState(int64_t rows, int64_t heads, int64_t dim) {
+  return {HostTensor(DType::F64, {rows, heads, dim}),
+          HostTensor(DType::F64, {rows, heads})};
+}
+
+bool Interpreter::execute(EmptyOp op) {
+  StateType type = op.getType();
+  int64_t rows = type.getRows();
+  if (op.getRows())
+    rows = scalars.get(op.getRows()).integer;
+  if (rows < 0)
+    return BatchError(op, text)("expected operand 'rows' of at least 0, but "
+                                "got " +
+                                Twine(rows) + " [BAT11]");
+  StateValue state = makeState(rows, type.getHeads(), type.getDim());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < type.getHeads(); ++head)
+      state.statistic.setFloat({row, head},
+                               type.getNormaliser().getEmptyStatistic());
+  states[op.getResult()] = {state};
+  return true;
+}
+
+bool Interpreter::mergeStates(Operation *op, NormaliserAttrInterface kind,
+                              ArrayRef<StateValue> parts, StateValue &result) {
+  std::unique_ptr<Normaliser> normaliser;
+  if (!makeNormaliser(op, kind, normaliser))
+    return false;
+  ArrayRef<int64_t> shape = parts[0].output.getShape();
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (part.output.getShape() != shape)
+      return BatchError(op, text)("expected state " + Twine(index) +
+                                  " to have " + Twine(shape[0]) +
+                                  " rows like state 0, but got " +
+                                  Twine(part.output.getSize(0)) + " [BAT11]");
+  result = makeState(shape[0], shape[1], shape[2]);
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t head = 0; head < shape[1]; ++head) {
+      std::vector<Partial> pieces;
+      for (const StateValue &part : parts)
+        pieces.push_back(partOf(part, row, head));
+      store(result, row, head, merge(*normaliser, pieces, shape[2]));
+    }
+  return true;
+}
+
+bool Interpreter::execute(MergeOp op) {
+  std::vector<StateValue> parts;
+  for (Value state : op.getStates())
+    parts.push_back(states[state][0]);
+  StateValue result;
+  if (!mergeStates(op, op.getType().getNormaliser(), parts, result))
+    return false;
+  states[op.getResult()] = {result};
+  return true;
+}
+
+bool Interpreter::execute(MergeSegmentsOp op) {
+  StateValue result;
+  std::vector<StateValue> parts = states[op.getState()];
+  if (!mergeStates(op, op.getType().getNormaliser(), parts, result))
+    return false;
+  states[op.getResult()] = {result};
+  return true;
+}
+
+/// Rounds a state to results (values or places).
+bool Interpreter::storeResults(Operation *op, const StateValue &state,
+                               ValueRange values, ValueRange places) {
+  BatchError error(op, text);
+  ArrayRef<int64_t> shape = state.output.getShape();
+  bool inPlace = !places.empty();
+  if (inPlace)
+    values = places;
+  for (unsigned index = 0; index < values.size(); ++index) {
+    Value value = values[index];
+    auto type = cast<ShapedType>(value.getType());
+    const HostTensor &source = index == 0 ? state.output : state.statistic;
+    HostTensor target;
+    if (inPlace) {
+      target = tensors.find(value)->second;
+    } else {
+      if (!type.isDynamicDim(0) && type.getDimSize(0) != shape[0])
+        return error("expected " + Twine(type.getDimSize(0)) +
+                     " rows by the type of result " + Twine(index) +
+                     ", but got " + Twine(shape[0]) + " [BAT11]");
+      target = HostTensor(*getDType(type.getElementType()), source.getShape());
+      tensors[value] = target;
+    }
+    if (target.getShape() != source.getShape())
+      return error("expected destination " + Twine(index) + " to have " +
+                   Twine(shape[0]) + " rows like the query, but got " +
+                   Twine(target.getSize(0)) + " [BAT11]");
+    auto copy = [&](int64_t row, int64_t head) {
+      if (index == 1)
+        return target.setFloat({row, head}, source.getFloat({row, head}));
+      for (int64_t d = 0; d < shape[2]; ++d)
+        target.setFloat({row, head, d}, source.getFloat({row, head, d}));
+    };
+    if (inPlace && options.onlyRows) {
+      for (auto [row, head] : *options.onlyRows)
+        copy(row, head);
+      continue;
+    }
+    for (int64_t row = 0; row < shape[0]; ++row)
+      for (int64_t head = 0; head < shape[1]; ++head)
+        copy(row, head);
+  }
+  return true;
+}
+
+bool Interpreter::execute(FinalizeOp op) {
+  StateValue state = states[op.getState()][0];
+  if (op.getSink()) {
+    std::unique_ptr<Normaliser> normaliser;
+    if (!makeNormaliser(op, op.getState().getType().getNormaliser(),
+                        normaliser))
+      return false;
+    HostTensor sink = *tensorOf(op.getSink());
+    ArrayRef<int64_t> shape = state.output.getShape();
+    if (sink.getSize(0) != shape[1])
+      return BatchError(op, text)("expected operand 'sink' to have an entry "
+                                  "for each of " +
+                                  Twine(shape[1]) + " heads, but got " +
+                                  Twine(sink.getSize(0)) + " [BAT11]");
+    StateValue with = makeState(shape[0], shape[1], shape[2]);
+    for (int64_t row = 0; row < shape[0]; ++row)
+      for (int64_t head = 0; head < shape[1]; ++head) {
+        Partial part = partOf(state, row, head);
+        addSink(*normaliser, sink.getFloat({head}), part);
+        store(with, row, head, part);
+      }
+    state = with;
+  }
+  return storeResults(op, state, op.getResults(), {});
+}
+
+//===----------------------------------------------------------------------===//
+// Attention, segments, append
+//===----------------------------------------------------------------------===//
+
+bool Interpreter::execute(AttentionOp op) {
+  AttentionOperands in;
+  in.query = *tensorOf(op.getQuery());
+  in.rows = tensorOf(op.getRows());
+  in.positions = tensorOf(op.getPositions());
+  in.sink = tensorOf(op.getSink());
+  in.view = &views.find(op.getView())->second;
+  if (op.getSegments())
+    in.segments = &segments.find(op.getSegments())->second;
+  in.scale = op.getScaleValue() ? scalars.get(op.getScaleValue()).number
+                                : op.getScaleAttr().getValueAsDouble();
+  for (Value capture : op.getCaptures()) {
+    if (isa<ShapedType>(capture.getType()))
+      in.captures.push_back({tensorOf(capture), Scalar()});
+    else
+      in.captures.push_back({std::nullopt, scalars.get(capture)});
+  }
+  std::vector<StateValue> result;
+  HostTensor visible;
+  if (!evaluateAttention(op, in, options, result, visible, text))
+    return false;
+  if (options.visibleKeys)
+    options.visibleKeys->push_back(visible);
+  if (!op.returnsState())
+    return storeResults(op, result[0], op.getResults(), op.getOuts());
+  auto type = cast<StateType>(op.getResult(0).getType());
+  int64_t rows = in.query.getSize(0);
+  if (!ShapedType::isDynamic(type.getRows()) && type.getRows() != rows)
+    return BatchError(op, text)("expected " + Twine(type.getRows()) +
+                                " rows by the type of result 0, but got " +
+                                Twine(rows) + " [BAT11]");
+  states[op.getResult(0)] = std::move(result);
+  return true;
+}
+
+bool Interpreter::execute(SegmentsOp op) {
+  SegmentsValue value;
+  // A balanced plan may cut anywhere, and so nowhere.
+  int64_t step = op.getSplit().getKeys();
+  for (int64_t length : views.find(op.getView())->second.lengths) {
+    std::vector<int64_t> &cuts = value.cuts.emplace_back();
+    for (int64_t cut = step; step > 0 && cut < length; cut += step)
+      cuts.push_back(cut);
+  }
+  segments[op.getResult()] = std::move(value);
+  return true;
+}
+
+bool Interpreter::execute(AppendOp op) {
+  BatchError error(op, text);
+  const ViewValue &view = views.find(op.getView())->second;
+  HostTensor keys = *tensorOf(op.getKeys()), values = *tensorOf(op.getValues());
+  std::vector<int64_t> indptr;
+  if (keys.getSize(0) != values.getSize(0))
+    return error("expected operand 'values' to have " + Twine(keys.getSize(0)) +
+                 " tokens like operand 'keys', but got " +
+                 Twine(values.getSize(0)) + " [BAT10]");
+  if (!readRows(error, tensorOf(op.getRows()), keys.getSize(0),
+                view.getRequests(), indptr))
+    return false;
+  for (int64_t r = 0; r < view.getRequests(); ++r)
+    if (indptr[r + 1] - indptr[r] > view.lengths[r])
+      return error("expected at most " + Twine(view.lengths[r]) +
+                   " new tokens, as many as the view has keys, but got " +
+                   Twine(indptr[r + 1] - indptr[r]) + " for request " +
+                   Twine(r) + " [APP3]");
+  for (int64_t r = 0; r < view.getRequests(); ++r) {
+    int64_t count = indptr[r + 1] - indptr[r];
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t head = 0; head < keys.getSize(1); ++head)
+        for (bool wantValues : {false, true}) {
+          const HostTensor &from = wantValues ? values : keys;
+          const HostTensor &to = wantValues ? view.values : view.keys;
+          char *address = static_cast<char *>(
+              view.row(wantValues, r, head, view.lengths[r] - count + i));
+          int64_t step = to.getStrides().back() * getByteSize(to.getType());
+          for (int64_t d = 0; d < from.getSize(2); ++d)
+            writeFloat(address + d * step, to.getType(),
+                       from.getFloat({indptr[r] + i, head, d}));
+        }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+bool Interpreter::executeDim(Operation *op, Value source, Value index) {
+  int64_t dim = scalars.get(index).integer;
+  HostTensor tensor = *tensorOf(source);
+  if (dim < 0 || dim >= tensor.getRank())
+    return BatchError(op, text)("expected a dimension below " +
+                                Twine(tensor.getRank()) + ", but got " +
+                                Twine(dim) + " [BAT12]");
+  scalars.set(op->getResult(0), Scalar::of(tensor.getSize(dim)));
+  return true;
+}
+
+bool Interpreter::execute(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
+            SegmentsOp, AppendOp>(
+          [&](auto concrete) { return execute(concrete); })
+      .Case([&](PagedViewOp view) {
+        ViewValue value;
+        if (!makePagedView(view, tensorsOf(view.getPools()),
+                           tensorsOf(view.getTables()),
+                           tensorOf(view.getOrigin()), value, text))
+          return false;
+        views[view.getResult()] = std::move(value);
+        return true;
+      })
+      .Case([&](RaggedViewOp view) {
+        ViewValue value;
+        if (!makeRaggedView(view, tensorsOf(view.getPools()),
+                            tensorOf(view.getIndptr()),
+                            tensorOf(view.getOrigin()), value, text))
+          return false;
+        views[view.getResult()] = std::move(value);
+        return true;
+      })
+      .Case([&](fi::ReturnOp end) {
+        results = tensorsOf(end.getOperands());
+        return true;
+      })
+      .Case<tensor::DimOp, memref::DimOp>([&](auto dim) {
+        return executeDim(op, dim.getSource(), dim.getIndex());
+      })
+      .Default([&](Operation *other) {
+        scalars.clear();
+        if (scalars.add(*other) && scalars.run())
+          return true;
+        text = scalars.getError() + " [PRG8]";
+        return false;
+      });
+}
+
+bool Interpreter::run() {
+  // Operands are known: what makes a value of a kind is interpreted above, and
+  // an op that is not known ends the walk.
+  for (Operation &op : program.getBody().front())
+    if (!execute(&op))
+      return false;
+  return true;
+}
+
+llvm::Expected<std::vector<HostTensor>>
+fi::interpretProgram(ProgramOp program, ArrayRef<HostValue> arguments,
+                     const ReferenceOptions &options) {
+  if (options.visibleKeys)
+    options.visibleKeys->clear();
+  Interpreter interpreter(program, options);
+  if (!interpreter.bind(arguments) || !interpreter.run())
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   llvm::Twine("program @") +
+                                       program.getSymName() + ": " +
+                                       interpreter.text);
+  return std::move(interpreter.results);
+}

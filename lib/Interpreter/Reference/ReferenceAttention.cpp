@@ -1,0 +1,532 @@
+//===- ReferenceAttention.cpp - fi.attention, row by row ------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each row and head: all scores, all masks, the weights, the sum. Nothing
+// is tiled and nothing is online. What is not visible is not read: neither
+// slots of a page beyond the last key nor the values of masked keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReferenceImpl.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::reference;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+//===----------------------------------------------------------------------===//
+// Normalisers
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Softmax : public Normaliser {
+public:
+  /// `unit` is ln(base).
+  explicit Softmax(double unit) : unit(unit) {}
+
+  double emptyStatistic() const override { return -kInf; }
+
+  double normalise(std::vector<double> &scores) const override {
+    return weigh(scores) / unit;
+  }
+
+  double merge(std::vector<double> &statistics) const override {
+    for (double &statistic : statistics)
+      statistic *= unit;
+    return weigh(statistics) / unit;
+  }
+
+  double ofSink(double logit) const override { return logit / unit; }
+
+private:
+  /// Replaces x by exp(x) / sum exp(x) and gives ln(sum exp(x)).
+  double weigh(std::vector<double> &x) const {
+    double top = -kInf;
+    for (double value : x)
+      if (std::isnan(value) || value > top)
+        top = value;
+    if (top == -kInf) {
+      x.assign(x.size(), 0.0);
+      return -kInf;
+    }
+    double sum = 0;
+    for (double &value : x)
+      sum += value = std::exp(value - top);
+    for (double &value : x)
+      value /= sum;
+    return top + std::log(sum);
+  }
+
+  double unit;
+};
+} // namespace
+
+std::unique_ptr<Normaliser>
+fi::reference::makeNormaliser(NormaliserAttrInterface kind) {
+  if (auto softmax = dyn_cast<SoftmaxAttr>(Attribute(kind)))
+    return std::make_unique<Softmax>(
+        softmax.getBase() == LseBase::Two ? std::log(2.0) : 1.0);
+  return nullptr;
+}
+
+Partial fi::reference::merge(const Normaliser &normaliser,
+                             ArrayRef<Partial> parts, int64_t dim) {
+  Partial result;
+  result.output.assign(dim, 0.0);
+  std::vector<double> weights;
+  for (const Partial &part : parts) {
+    weights.push_back(part.statistic);
+    result.visible += part.visible;
+  }
+  result.statistic = normaliser.merge(weights);
+  for (auto [weight, part] : llvm::zip(weights, parts))
+    for (int64_t d = 0; d < dim; ++d)
+      if (weight != 0)
+        result.output[d] += weight * part.output[d];
+  return result;
+}
+
+void fi::reference::addSink(const Normaliser &normaliser, double logit,
+                            Partial &result) {
+  Partial sink;
+  sink.output.assign(result.output.size(), 0.0);
+  sink.statistic = normaliser.ofSink(logit);
+  int64_t visible = result.visible;
+  result = merge(normaliser, {result, sink}, result.output.size());
+  result.visible = visible;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A region with its own slots. Its leading arguments are set for each call.
+class RegionFunction {
+public:
+  bool prepare(Block &block, unsigned leading,
+               const AttentionOperands &operands) {
+    for (unsigned i = 0; i < block.getNumArguments(); ++i) {
+      BlockArgument argument = block.getArgument(i);
+      evaluator.define(argument);
+      if (i < leading)
+        continue;
+      auto &[tensor, scalar] = operands.captures[i - leading];
+      if (tensor)
+        evaluator.setTensor(argument, *tensor);
+      else
+        evaluator.set(argument, scalar);
+    }
+    this->block = &block;
+    results = SmallVector<Value>(block.getTerminator()->getOperands());
+    return evaluator.add(block);
+  }
+
+  /// A function that is built as ops, such as a mask attribute of another
+  /// dialect: `value` is what it gives.
+  bool prepare(Block &block, Value value) {
+    for (BlockArgument argument : block.getArguments())
+      evaluator.define(argument);
+    this->block = &block;
+    results = {value};
+    for (Operation &op : block)
+      if (!evaluator.add(op))
+        return false;
+    return true;
+  }
+
+  explicit operator bool() const { return block; }
+
+  bool call(ArrayRef<Scalar> arguments) {
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      evaluator.set(block->getArgument(i), argument);
+    return evaluator.run();
+  }
+  Scalar result(unsigned index = 0) { return evaluator.get(results[index]); }
+  const std::string &getError() const { return evaluator.getError(); }
+
+private:
+  Block *block = nullptr;
+  SmallVector<Value> results;
+  ScalarEvaluator evaluator;
+};
+
+class Evaluation {
+public:
+  Evaluation(AttentionOp op, const AttentionOperands &in, std::string &text)
+      : op(op), in(in), view(*in.view), error(op, text) {}
+
+  bool prepare();
+  /// Fills a row and head, piece by piece.
+  bool evaluate(int64_t request, int64_t row, int64_t head, int64_t position,
+                ArrayRef<int64_t> cuts, std::vector<Partial> &parts);
+
+  std::unique_ptr<Normaliser> normaliser;
+  int64_t dim = 0;
+
+private:
+  bool evaluatePiece(int64_t request, int64_t head, int64_t position,
+                     ArrayRef<double> query, int64_t begin, int64_t end,
+                     Partial &part);
+  bool prepareForeign(Attribute attr);
+  bool isVisible(Attribute mask, ArrayRef<Scalar> arguments, bool &visible);
+  bool transform(RegionFunction &region, int64_t request, int64_t head,
+                 int64_t position, std::vector<double> &x);
+  bool regionError(const RegionFunction &region) {
+    return error("failed in a region: " + Twine(region.getError()) +
+                 " [BAT12]");
+  }
+
+  AttentionOp op;
+  const AttentionOperands &in;
+  const ViewValue &view;
+  BatchError error;
+  RegionFunction queryRegion, keyRegion, scoreRegion, maskRegion;
+  /// Attributes without a meaning of their own here, as ops.
+  std::vector<std::unique_ptr<Block>> foreignBlocks;
+  llvm::DenseMap<Attribute, std::unique_ptr<RegionFunction>> foreign;
+};
+
+} // namespace
+
+static void readRow(const HostTensor &tensor, const void *address,
+                    std::vector<double> &into) {
+  DType type = tensor.getType();
+  int64_t step = tensor.getStrides().back() * getByteSize(type);
+  const char *at = static_cast<const char *>(address);
+  for (double &value : into) {
+    value = readFloat(at, type);
+    at += step;
+  }
+}
+
+bool Evaluation::prepareForeign(Attribute attr) {
+  if (auto any = dyn_cast<AnyAttr>(attr))
+    return llvm::all_of(any.getMasks(),
+                        [&](Attribute mask) { return prepareForeign(mask); });
+  if (isa<CausalAttr, WindowAttr, SoftcapAttr>(attr) || foreign.count(attr))
+    return true;
+  auto block = std::make_unique<Block>();
+  MLIRContext *context = op.getContext();
+  auto mask = dyn_cast<MaskAttrInterface>(attr);
+  for (Type type : mask ? AttentionOp::getMaskArgumentTypes(context)
+                        : AttentionOp::getScoreArgumentTypes(context))
+    block->addArgument(type, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(block.get());
+  Value value = mask ? mask.buildMask(b, op.getLoc(), block->getArguments())
+                     : cast<ScoreAttrInterface>(attr).buildScore(
+                           b, op.getLoc(), block->getArguments());
+  auto function = std::make_unique<RegionFunction>();
+  if (!function->prepare(*block, value))
+    return regionError(*function);
+  foreign[attr] = std::move(function);
+  foreignBlocks.push_back(std::move(block));
+  return true;
+}
+
+bool Evaluation::prepare() {
+  normaliser = makeNormaliser(op.getNormaliser());
+  if (!normaliser) {
+    std::string kind;
+    llvm::raw_string_ostream(kind) << op.getNormaliser();
+    return error("expected a normaliser that the reference interpreter knows, "
+                 "but got " +
+                 kind + " [NRM2]");
+  }
+  dim = op.getViewType().getValueDim();
+  struct {
+    Region &region;
+    RegionFunction &function;
+    unsigned arguments;
+  } regions[] = {{op.getQueryRegion(), queryRegion, 6},
+                 {op.getKeyRegion(), keyRegion, 6},
+                 {op.getScoreRegion(), scoreRegion, 6},
+                 {op.getMaskRegion(), maskRegion, 5}};
+  for (auto &[region, function, arguments] : regions)
+    if (!region.empty() && !function.prepare(region.front(), arguments, in))
+      return regionError(function);
+  if (op.getScoreAttrAttr() && !prepareForeign(op.getScoreAttrAttr()))
+    return false;
+  if (ArrayAttr masks = op.getMasksAttr())
+    for (Attribute mask : masks)
+      if (!prepareForeign(mask))
+        return false;
+  return true;
+}
+
+/// Arguments are (request, q_head, kv_head, q_pos, kv_pos).
+bool Evaluation::isVisible(Attribute mask, ArrayRef<Scalar> arguments,
+                           bool &visible) {
+  // In 128 bits, so that no bound and no position wraps.
+  __int128 q = arguments[3].integer, k = arguments[4].integer;
+  if (isa<CausalAttr>(mask)) {
+    visible = k <= q;
+  } else if (auto window = dyn_cast<WindowAttr>(mask)) {
+    visible = (!window.getLeft() || q - *window.getLeft() <= k) &&
+              (!window.getRight() || k <= q + *window.getRight());
+  } else if (auto any = dyn_cast<AnyAttr>(mask)) {
+    visible = false;
+    for (Attribute one : any.getMasks()) {
+      bool allowed;
+      if (!isVisible(one, arguments, allowed))
+        return false;
+      visible |= allowed;
+    }
+  } else {
+    RegionFunction &function = *foreign[mask];
+    if (!function.call(arguments))
+      return regionError(function);
+    visible = function.result().integer & 1;
+  }
+  return true;
+}
+
+bool Evaluation::transform(RegionFunction &region, int64_t request,
+                           int64_t head, int64_t position,
+                           std::vector<double> &x) {
+  if (!region)
+    return true;
+  int64_t pairs = x.size() / 2;
+  bool half = op.getPairing() == Pairing::Half;
+  for (int64_t pair = 0; pair < pairs; ++pair) {
+    int64_t first = half ? pair : 2 * pair;
+    int64_t second = half ? pair + pairs : 2 * pair + 1;
+    if (!region.call({Scalar::of(x[first]), Scalar::of(x[second]),
+                      Scalar::of(pair), Scalar::of(request), Scalar::of(head),
+                      Scalar::of(position)}))
+      return regionError(region);
+    x[first] = region.result(0).number;
+    x[second] = region.result(1).number;
+  }
+  return true;
+}
+
+bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
+                               ArrayRef<double> query, int64_t begin,
+                               int64_t end, Partial &part) {
+  int64_t kvHead = head / op.getGroup();
+  std::vector<double> scores, key(query.size()), value(dim);
+  std::vector<int64_t> visibleKeys;
+  for (int64_t j = begin; j < end; ++j) {
+    // Positions wrap like the regions' arithmetic.
+    int64_t keyPosition =
+        static_cast<int64_t>(static_cast<uint64_t>(view.origins[request]) +
+                             static_cast<uint64_t>(j));
+    Scalar arguments[] = {
+        Scalar(),           Scalar::of(request),  Scalar::of(head),
+        Scalar::of(kvHead), Scalar::of(position), Scalar::of(keyPosition)};
+    ArrayRef<Scalar> positions = ArrayRef<Scalar>(arguments).drop_front();
+    bool visible = true;
+    if (ArrayAttr masks = op.getMasksAttr())
+      for (Attribute mask : masks) {
+        bool allowed;
+        if (!isVisible(mask, positions, allowed))
+          return false;
+        visible &= allowed;
+      }
+    if (maskRegion) {
+      if (!maskRegion.call(positions))
+        return regionError(maskRegion);
+      visible &= maskRegion.result().integer & 1;
+    }
+    if (!visible)
+      continue;
+
+    readRow(view.keys, view.row(false, request, kvHead, j), key);
+    if (!transform(keyRegion, request, kvHead, keyPosition, key))
+      return false;
+    double product = 0;
+    for (size_t d = 0; d < query.size(); ++d)
+      product += query[d] * key[d];
+    double score = in.scale * product;
+    if (Attribute attr = op.getScoreAttrAttr()) {
+      if (auto softcap = dyn_cast<SoftcapAttr>(attr)) {
+        double cap = softcap.getCap().getValueAsDouble();
+        score = cap * std::tanh(score / cap);
+      } else {
+        RegionFunction &function = *foreign[attr];
+        arguments[0] = Scalar::of(score);
+        if (!function.call(arguments))
+          return regionError(function);
+        score = function.result().number;
+      }
+    }
+    if (scoreRegion) {
+      arguments[0] = Scalar::of(score);
+      if (!scoreRegion.call(arguments))
+        return regionError(scoreRegion);
+      score = scoreRegion.result().number;
+    }
+    scores.push_back(score);
+    visibleKeys.push_back(j);
+  }
+
+  part.visible = visibleKeys.size();
+  part.output.assign(dim, 0.0);
+  part.statistic = normaliser->normalise(scores);
+  for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
+    if (weight == 0)
+      continue;
+    readRow(view.values, view.row(true, request, kvHead, j), value);
+    for (int64_t d = 0; d < dim; ++d)
+      part.output[d] += weight * value[d];
+  }
+  return true;
+}
+
+bool Evaluation::evaluate(int64_t request, int64_t row, int64_t head,
+                          int64_t position, ArrayRef<int64_t> cuts,
+                          std::vector<Partial> &parts) {
+  std::vector<double> query(op.getQueryType().getDimSize(2));
+  readRow(in.query, in.query.at({row, head, 0}), query);
+  if (!transform(queryRegion, request, head, position, query))
+    return false;
+  int64_t length = view.lengths[request], begin = 0;
+  parts.clear();
+  for (size_t i = 0; i <= cuts.size(); ++i) {
+    int64_t end = i < cuts.size() ? std::min(cuts[i], length) : length;
+    end = std::max(end, begin);
+    if (!evaluatePiece(request, head, position, query, begin, end,
+                       parts.emplace_back()))
+      return false;
+    begin = end;
+  }
+  return true;
+}
+
+static void store(StateValue &state, int64_t row, int64_t head,
+                  const Partial &part) {
+  for (auto [d, value] : llvm::enumerate(part.output))
+    state.output.setFloat({row, head, static_cast<int64_t>(d)}, value);
+  state.statistic.setFloat({row, head}, part.statistic);
+}
+
+bool fi::reference::evaluateAttention(AttentionOp op,
+                                      const AttentionOperands &in,
+                                      const ReferenceOptions &options,
+                                      std::vector<StateValue> &states,
+                                      HostTensor &visible, std::string &text) {
+  BatchError error(op, text);
+  int64_t rows = in.query.getSize(0), heads = in.query.getSize(1);
+  int64_t requests = in.view->getRequests();
+  std::vector<int64_t> indptr;
+  if (!readRows(error, in.rows, rows, requests, indptr))
+    return false;
+  if (in.positions && in.positions->getSize(0) < rows)
+    return error("expected operand 'positions' to have an entry for each of " +
+                 Twine(rows) + " rows, but got " +
+                 Twine(in.positions->getSize(0)) + " [BAT9]");
+  if (in.sink && in.sink->getSize(0) != heads)
+    return error("expected operand 'sink' to have an entry for each of " +
+                 Twine(heads) + " heads, but got " +
+                 Twine(in.sink->getSize(0)) + " [BAT11]");
+  if (in.segments && static_cast<int64_t>(in.segments->cuts.size()) != requests)
+    return error("expected operand 'segments' to be made of a view of " +
+                 Twine(requests) + " requests, but got " +
+                 Twine(in.segments->cuts.size()) + " [BAT3]");
+
+  Evaluation evaluation(op, in, text);
+  if (!evaluation.prepare())
+    return false;
+  const Normaliser &normaliser = *evaluation.normaliser;
+  int64_t dim = evaluation.dim;
+
+  // Pieces: one state each where the result is segmented, merged otherwise.
+  bool segmented = static_cast<bool>(in.segments);
+  auto cutsOf = [&](int64_t request) -> ArrayRef<int64_t> {
+    if (!options.forceSegments.empty() && op.getNormaliser().canMerge())
+      return options.forceSegments;
+    return segmented ? ArrayRef<int64_t>(in.segments->cuts[request])
+                     : ArrayRef<int64_t>();
+  };
+  size_t slots = 1;
+  if (segmented)
+    for (int64_t r = 0; r < requests; ++r)
+      slots = std::max(slots, cutsOf(r).size() + 1);
+
+  Partial empty, missing;
+  empty.output.assign(dim, 0.0);
+  empty.statistic = normaliser.emptyStatistic();
+  missing.output.assign(dim, kNaN);
+  missing.statistic = kNaN;
+  missing.visible = -1;
+
+  states.clear();
+  for (size_t slot = 0; slot < slots; ++slot)
+    states.push_back({HostTensor(DType::F64, {rows, heads, dim}),
+                      HostTensor(DType::F64, {rows, heads})});
+  visible = HostTensor(DType::I64, {rows, heads});
+
+  std::vector<int64_t> requestOf(rows, -1);
+  for (int64_t r = 0; r < requests; ++r)
+    for (int64_t row = indptr[r]; row < indptr[r + 1]; ++row)
+      requestOf[row] = r;
+
+  auto evaluateRow = [&](int64_t row, int64_t head) {
+    int64_t request = requestOf[row];
+    std::vector<Partial> parts;
+    if (request >= 0) {
+      int64_t position = static_cast<int64_t>(
+          static_cast<uint64_t>(in.view->origins[request]) +
+          static_cast<uint64_t>(in.view->lengths[request] -
+                                (indptr[request + 1] - indptr[request]) +
+                                (row - indptr[request])));
+      if (in.positions)
+        position = in.positions->getInteger({row});
+      if (!evaluation.evaluate(request, row, head, position, cutsOf(request),
+                               parts))
+        return false;
+    }
+    int64_t seen = 0;
+    for (const Partial &part : parts)
+      seen += part.visible;
+    visible.setInteger({row, head}, seen);
+    if (segmented) {
+      for (size_t slot = 0; slot < slots; ++slot)
+        store(states[slot], row, head,
+              slot < parts.size() ? parts[slot] : empty);
+      return true;
+    }
+    Partial whole = parts.empty()       ? empty
+                    : parts.size() == 1 ? parts[0]
+                                        : merge(normaliser, parts, dim);
+    // Rows without keys have it too, so that this equals fi.finalize.
+    if (in.sink)
+      addSink(normaliser, in.sink->getFloat({head}), whole);
+    store(states[0], row, head, whole);
+    return true;
+  };
+
+  if (!options.onlyRows) {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t head = 0; head < heads; ++head)
+        if (!evaluateRow(row, head))
+          return false;
+    return true;
+  }
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      for (StateValue &state : states)
+        store(state, row, head, missing);
+      visible.setInteger({row, head}, -1);
+    }
+  for (auto [row, head] : *options.onlyRows) {
+    if (row < 0 || row >= rows || head < 0 || head >= heads)
+      return error("expected rows to evaluate among " + Twine(rows) + " x " +
+                   Twine(heads) + ", but got (" + Twine(row) + ", " +
+                   Twine(head) + ") [BAT13]");
+    if (!evaluateRow(row, head))
+      return false;
+  }
+  return true;
+}

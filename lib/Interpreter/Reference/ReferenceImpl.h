@@ -1,0 +1,136 @@
+//===- ReferenceImpl.h - parts of the reference interpreter -----*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Views and states as the interpreter holds them, and the normaliser in double.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_INTERPRETER_REFERENCE_REFERENCEIMPL_H
+#define FI_LIB_INTERPRETER_REFERENCE_REFERENCEIMPL_H
+
+#include "ScalarEvaluator.h"
+#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Interpreter/Reference.h"
+
+namespace fi::reference {
+
+/// An operand that is a tensor or memref, with the name it has in messages.
+struct NamedTensor {
+  llvm::StringRef name;
+  HostTensor tensor;
+};
+
+/// Keys and values of each request.
+struct ViewValue {
+  bool paged = false, fused = false, headsFirst = false;
+  int64_t pageSize = 0;
+  /// Pools of keys and of values; the same one if fused.
+  HostTensor keys, values;
+  /// Per request: number of keys and position of key 0.
+  std::vector<int64_t> lengths, origins;
+  /// Per request: pages in logical order, or the first row of the pool.
+  std::vector<std::vector<int64_t>> pages;
+  std::vector<int64_t> firstRows;
+
+  int64_t getRequests() const { return lengths.size(); }
+  /// Address of the first element of a key's row in the pool of keys or values.
+  void *row(bool wantValues, int64_t request, int64_t head, int64_t key) const;
+};
+
+/// [rows, heads, dim] and [rows, heads], in double.
+struct StateValue {
+  HostTensor output, statistic;
+};
+
+/// Per request: the first key of every piece but the first, rising.
+struct SegmentsValue {
+  std::vector<std::vector<int64_t>> cuts;
+};
+
+/// What one row of one head has over some keys.
+struct Partial {
+  std::vector<double> output;
+  double statistic = 0;
+  int64_t visible = 0;
+};
+
+/// A normaliser in double, on whole rows.
+class Normaliser {
+public:
+  virtual ~Normaliser() = default;
+  virtual double emptyStatistic() const = 0;
+  /// Turns scores (-inf: no weight) into weights over these keys, and gives the
+  /// statistic.
+  virtual double normalise(std::vector<double> &scores) const = 0;
+  /// Turns the statistics of states over disjoint keys into the states'
+  /// weights, and gives the merged statistic.
+  virtual double merge(std::vector<double> &statistics) const = 0;
+  /// The statistic of a sink: a key without a value, of this logit.
+  virtual double ofSink(double logit) const = 0;
+};
+
+/// Null if the reference does not know the kind.
+std::unique_ptr<Normaliser> makeNormaliser(NormaliserAttrInterface kind);
+
+/// Combines partial results in order.
+Partial merge(const Normaliser &normaliser, llvm::ArrayRef<Partial> parts,
+              int64_t dim);
+/// Adds a sink to a result.
+void addSink(const Normaliser &normaliser, double logit, Partial &result);
+
+/// The message of an error of the batch, and where it belongs.
+class BatchError {
+public:
+  BatchError(mlir::Operation *op, std::string &text) : op(op), text(text) {}
+  /// Stores `'op' op <message>`; always false.
+  bool operator()(const llvm::Twine &message) const;
+
+private:
+  mlir::Operation *op;
+  std::string &text;
+};
+
+/// Reads an indptr: at least one entry, not negative, not falling, with a last
+/// entry of at most `end` (`what` names what it counts).
+bool readIndptr(const BatchError &error, const NamedTensor &table, int64_t end,
+                llvm::StringRef what, std::vector<int64_t> &values);
+
+bool makePagedView(PagedViewOp op, llvm::ArrayRef<HostTensor> pools,
+                   llvm::ArrayRef<HostTensor> tables,
+                   std::optional<HostTensor> origin, ViewValue &view,
+                   std::string &error);
+bool makeRaggedView(RaggedViewOp op, llvm::ArrayRef<HostTensor> pools,
+                    std::optional<HostTensor> indptr,
+                    std::optional<HostTensor> origin, ViewValue &view,
+                    std::string &error);
+
+/// The rows of each request: indptr, or all rows as one request.
+bool readRows(const BatchError &error, std::optional<HostTensor> rows,
+              int64_t queryRows, int64_t requests,
+              std::vector<int64_t> &values);
+
+struct AttentionOperands {
+  HostTensor query;
+  std::optional<HostTensor> rows, positions, sink;
+  const ViewValue *view = nullptr;
+  const SegmentsValue *segments = nullptr;
+  double scale = 1;
+  /// A tensor or a scalar for each capture.
+  std::vector<std::pair<std::optional<HostTensor>, Scalar>> captures;
+};
+
+/// Evaluates fi.attention: one state, or one a piece where the op's result is
+/// segmented. Sinks are included. `visible` receives the number of visible
+/// keys.
+bool evaluateAttention(AttentionOp op, const AttentionOperands &operands,
+                       const ReferenceOptions &options,
+                       std::vector<StateValue> &states, HostTensor &visible,
+                       std::string &error);
+
+} // namespace fi::reference
+
+#endif // FI_LIB_INTERPRETER_REFERENCE_REFERENCEIMPL_H
