@@ -32,9 +32,9 @@ int64_t fi::getByteSize(DType type) {
 }
 
 static constexpr std::pair<DType, llvm::StringLiteral> kNames[] = {
-    {DType::F32, "f32"},   {DType::F16, "f16"}, {DType::BF16, "bf16"},
-    {DType::F64, "f64"},   {DType::I32, "i32"}, {DType::I64, "i64"},
-    {DType::I8, "i8"},     {DType::I1, "i1"}};
+    {DType::F32, "f32"}, {DType::F16, "f16"}, {DType::BF16, "bf16"},
+    {DType::F64, "f64"}, {DType::I32, "i32"}, {DType::I64, "i64"},
+    {DType::I8, "i8"},   {DType::I1, "i1"}};
 
 llvm::StringRef fi::getName(DType type) {
   for (auto &[candidate, name] : kNames)
@@ -89,8 +89,8 @@ template <typename T> static void store(void *address, T value) {
 static double fromBits(uint16_t bits, const llvm::fltSemantics &semantics) {
   llvm::APFloat value(semantics, llvm::APInt(16, bits));
   bool exact;
-  value.convert(llvm::APFloat::IEEEdouble(),
-                llvm::APFloat::rmNearestTiesToEven, &exact);
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &exact);
   return value.convertToDouble();
 }
 
