@@ -282,6 +282,7 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
   }
   out.stateBytes = std::max(out.stateBytes, stateOffset);
 
+  fi_item *items = out.items.data();
   for (const Chunk &chunk : chunks) {
     const Group &group = groups[chunk.group];
     const Unit &unit = units[group.unit];
@@ -302,6 +303,8 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
     // Members of a group are numbered by head, then by piece.
     int64_t head = chunk.first / group.pieces;
     int64_t piece = chunk.first % group.pieces;
+    fi_item *to = items + cursor;
+    cursor += chunk.count;
     for (int64_t i = 0; i < chunk.count; ++i) {
       const Piece &p = pieces[group.firstPiece + piece];
       item.kv_head = int32_t(unit.headBegin + head);
@@ -311,7 +314,7 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       if (unit.pieces > 1)
         item.slot = int32_t(unit.firstSlot + head * unit.pieces +
                             (group.firstPiece - unit.firstPiece) + piece);
-      out.items[cursor++] = item;
+      *to++ = item;
       if (++piece == group.pieces) {
         piece = 0;
         ++head;

@@ -59,18 +59,19 @@ public:
     resize(n);
     std::fill(pointer, pointer + n, value);
   }
-  void push(const T &value) {
-    if (count == capacity) {
-      T copy = value; // `value` may lie in the memory that moves
-      grow(count + 1);
-      pointer[count++] = copy;
-      return;
-    }
+  __attribute__((always_inline)) void push(const T &value) {
+    if (__builtin_expect(count == capacity, 0))
+      return pushGrowing(value);
     pointer[count++] = value;
   }
 
 private:
-  void grow(size_t n) {
+  __attribute__((noinline)) void pushGrowing(T value) {
+    grow(count + 1); // by value: the argument may lie in the memory that moves
+    pointer[count++] = value;
+  }
+
+  __attribute__((noinline)) void grow(size_t n) {
     size_t wanted = std::max<size_t>({n, capacity + capacity / 2, 16});
     void *moved = wanted > SIZE_MAX / sizeof(T)
                       ? nullptr

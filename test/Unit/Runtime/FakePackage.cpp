@@ -451,7 +451,8 @@ void FakeBatch::bind(const FakeProgram &p, Recorder &recorder) {
   recorder.maxKeys = 0;
   for (int64_t keys : keyLengths)
     recorder.maxKeys = std::max(recorder.maxKeys, keys);
-  recorder.covered.assign(rows() * heads * recorder.maxKeys, 0);
+  recorder.covered.assign(
+      recorder.cover ? rows() * heads * recorder.maxKeys : 0, 0);
 }
 
 fi_value &FakeBatch::planValue(const std::string &name) {

@@ -70,6 +70,7 @@ struct Recorder {
   const std::vector<int64_t> *positions = nullptr; // per row
   /// Per row, query head and key: times that a piece has covered it.
   std::vector<uint8_t> covered;
+  bool cover = true; // false: leave `covered` empty, for plans that only plan
   int64_t maxKeys = 0;
   bool recordItems = false;
   int32_t spin = 0; // busy work per item
