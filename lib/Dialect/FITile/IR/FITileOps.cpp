@@ -11,14 +11,38 @@
 
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
+/// An enumeration as a bare keyword: `[kv_len]`, not `[<kv_len>]`.
+template <typename EnumAttr>
+static ParseResult parseEnumKeyword(OpAsmParser &parser, EnumAttr &attr) {
+  using Enum = decltype(attr.getValue());
+  FailureOr<Enum> value = FieldParser<Enum>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+template <typename EnumAttr>
+static void printEnumKeyword(OpAsmPrinter &printer, Operation *,
+                             EnumAttr attr) {
+  printer << stringifyEnum(attr.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "fi/Dialect/FITile/IR/FITileOps.cpp.inc"
+
+bool fi::tile::isTile(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile && tile.getRank() == 2 && tile.hasStaticShape() &&
+         tile.getDimSize(0) > 0 && tile.getDimSize(1) > 0 &&
+         tile.getElementType().isIntOrIndexOrFloat();
+}
 
 static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -78,8 +102,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getBody().front().getArguments(), printer, [&](BlockArgument argument) {
         DictionaryAttr attrs = getArgAttrDict(argument.getArgNumber());
         SmallVector<NamedAttribute> shown;
-        for (NamedAttribute attr : attrs ? attrs.getValue()
-                                         : ArrayRef<NamedAttribute>())
+        for (NamedAttribute attr :
+             attrs ? attrs.getValue() : ArrayRef<NamedAttribute>())
           if (attr.getName() != ProgramOp::kNameAttr)
             shown.push_back(attr);
         printer.printRegionArgument(argument, shown);
@@ -111,14 +135,48 @@ LogicalResult KernelOp::verify() {
                        "!fi_tile.work [TILE1]");
   for (Type type : types.drop_back())
     if (!isa<MemRefType>(type) && !type.isIntOrIndexOrFloat())
-      return emitOpError("expected arguments to be memrefs or scalars, but got ")
+      return emitOpError(
+                 "expected arguments to be memrefs or scalars, but got ")
              << type << " [TILE1]";
+  if (!getResultTypes().empty())
+    return emitOpError("expected no results, but got ")
+           << getResultTypes() << " [TILE1]";
   return success();
 }
 
 //===----------------------------------------------------------------------===//
 // ForItemsOp
 //===----------------------------------------------------------------------===//
+
+/// A loop's block takes `arguments` and yields `carried`.
+static LogicalResult verifyBody(Operation *op, Block &body, TypeRange arguments,
+                                TypeRange carried) {
+  if (TypeRange(body.getArgumentTypes()) != arguments)
+    return op->emitOpError("expected a body with arguments of types ")
+           << arguments << ", but got " << body.getArgumentTypes()
+           << " [TILE18]";
+  auto yield = dyn_cast<tile::YieldOp>(body.getTerminator());
+  if (!yield)
+    return op->emitOpError("expected a body that ends with fi_tile.yield, but "
+                           "got ")
+           << body.getTerminator()->getName() << " [TILE18]";
+  if (TypeRange(yield.getOperandTypes()) != carried) {
+    InFlightDiagnostic diag = op->emitOpError("expected a body that yields ");
+    if (carried.empty())
+      diag << "nothing";
+    else
+      diag << carried;
+    diag << ", but got " << yield.getOperandTypes() << " [TILE3]";
+    diag.attachNote(yield.getLoc()) << "yielded here";
+    return diag;
+  }
+  return success();
+}
+
+LogicalResult ForItemsOp::verifyRegions() {
+  return verifyBody(*this, getBody().front(),
+                    TypeRange(ItemType::get(getContext())), {});
+}
 
 void ForItemsOp::build(OpBuilder &b, OperationState &state, Value work) {
   state.addOperands(work);
@@ -221,11 +279,10 @@ void ForKeysOp::print(OpAsmPrinter &printer) {
           << stringifyPart(getPart()) << " step " << getStep();
   if (!getInits().empty()) {
     printer << " iter_args(";
-    llvm::interleaveComma(llvm::zip(getCarried(), getInits()), printer,
-                          [&](auto pair) {
-                            printer << std::get<0>(pair) << " = "
-                                    << std::get<1>(pair);
-                          });
+    llvm::interleaveComma(
+        llvm::zip(getCarried(), getInits()), printer, [&](auto pair) {
+          printer << std::get<0>(pair) << " = " << std::get<1>(pair);
+        });
     printer << ") -> (" << getResultTypes() << ')';
   }
   printer << ' ';
@@ -238,17 +295,57 @@ LogicalResult ForKeysOp::verify() {
   if (getStep() <= 0)
     return emitOpError("expected a step of at least 1 key, but got ")
            << getStep() << " [TILE2]";
-  auto yield = cast<tile::YieldOp>(getBody().front().getTerminator());
-  if (TypeRange(getInits().getTypes()) != getResultTypes() ||
-      yield.getOperandTypes() != getResultTypes())
-    return emitOpError("expected initial, yielded and resulting values of the "
-                       "same types [TILE3]");
+  if (TypeRange(getInits().getTypes()) != getResultTypes())
+    return emitOpError("expected initial values of the types of the results, ")
+           << getResultTypes() << ", but got " << getInits().getTypes()
+           << " [TILE3]";
   return success();
 }
 
+LogicalResult ForKeysOp::verifyRegions() {
+  SmallVector<Type> expected = {IndexType::get(getContext())};
+  llvm::append_range(expected, getResultTypes());
+  return verifyBody(*this, getBody().front(), expected, getResultTypes());
+}
+
 //===----------------------------------------------------------------------===//
-// Loads and stores
+// Views, loads and stores
 //===----------------------------------------------------------------------===//
+
+LogicalResult ViewOp::verify() {
+  auto type = cast<KVViewTypeInterface>(getType());
+  size_t count = getPools().size();
+  if (count != 1 && count != 2)
+    return emitOpError("expected a pool of keys and one of values, or one "
+                       "for both, but got ")
+           << count << " pools [TILE13]";
+  for (bool values : {false, true}) {
+    auto pool = cast<MemRefType>(getPools()[values ? count - 1 : 0].getType());
+    Type element = values ? type.getValueType() : type.getKeyType();
+    int64_t dim = values ? type.getValueDim() : type.getKeyDim();
+    if (pool.getRank() < 3 || pool.getElementType() != element ||
+        (!pool.isDynamicDim(pool.getRank() - 1) &&
+         pool.getShape().back() != dim))
+      return emitOpError("expected a pool of rows of ")
+             << dim << " x " << element << " for "
+             << (values ? "values" : "keys") << ", but got " << pool
+             << " [TILE13]";
+  }
+  bool paged = type.getPageSize() != 0;
+  if (paged != static_cast<bool>(getPages()))
+    return emitOpError("expected ")
+           << (paged ? "a" : "no") << " page table for a view of type "
+           << getType() << ", but got " << (paged ? "none" : "one")
+           << " [TILE13]";
+  if (!paged)
+    return success();
+  auto pages = cast<MemRefType>(getPages().getType());
+  if (pages.getElementType() != type.getIndexType() || pages.getRank() < 1 ||
+      pages.getRank() > 2)
+    return emitOpError("expected a page table [pages] or [requests, pages] of ")
+           << type.getIndexType() << ", but got " << pages << " [TILE13]";
+  return success();
+}
 
 /// Rows of [rows, heads, dim] or [rows, heads] against a tile.
 static LogicalResult verifyRows(Operation *op, MemRefType memory,
@@ -312,9 +409,8 @@ LogicalResult StoreKVOp::verify() {
 LogicalResult GatherOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
   if (static_cast<int64_t>(getIndices().size()) != source.getRank())
-    return emitOpError("expected ")
-           << source.getRank() << " indices, but got " << getIndices().size()
-           << " [TILE6]";
+    return emitOpError("expected ") << source.getRank() << " indices, but got "
+                                    << getIndices().size() << " [TILE6]";
   auto tile = dyn_cast<RankedTensorType>(getType());
   Type element = tile ? tile.getElementType() : getType();
   if (element != source.getElementType())
@@ -334,6 +430,26 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+/// Output and statistic of a finalised state.
+static LogicalResult verifyState(Operation *op, Value output, Value statistic,
+                                 StringRef id) {
+  RankedTensorType o = tileType(output), s = tileType(statistic);
+  if (o.getElementType().isF32() && s.getElementType().isF32() &&
+      s.getDimSize(0) == o.getDimSize(0) && s.getDimSize(1) == 1)
+    return success();
+  return op->emitOpError("expected an output [rows, dim] and a statistic "
+                         "[rows, 1] of f32, but got ")
+         << o << " and " << s << " [" << id << "]";
+}
+
+LogicalResult StoreStateOp::verify() {
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
+LogicalResult LoadStateOp::verify() {
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -351,8 +467,8 @@ LogicalResult BroadcastOp::verify() {
   RankedTensorType from = tileType(getSource()), to = getType();
   bool fits = from.getElementType() == to.getElementType();
   for (int dim : {0, 1})
-    fits &= from.getDimSize(dim) == to.getDimSize(dim) ||
-            from.getDimSize(dim) == 1;
+    fits &=
+        from.getDimSize(dim) == to.getDimSize(dim) || from.getDimSize(dim) == 1;
   if (!fits)
     return emitOpError("expected a result that repeats dimensions of size 1, "
                        "but got ")
@@ -370,6 +486,9 @@ LogicalResult DotOp::verify() {
            << (getTranspose() ? "transposed [n, k]" : "[k, n]")
            << " to be [m, n], but got " << a << ", " << b << " and " << c
            << " [TILE9]";
+  if (!isa<FloatType>(a.getElementType()))
+    return emitOpError("expected operands of floats, but got ")
+           << a << " [TILE9]";
   if (a.getElementType() != b.getElementType() || !c.getElementType().isF32())
     return emitOpError("expected operands of one element type and a result of "
                        "f32, but got ")
@@ -384,6 +503,9 @@ LogicalResult MaskOp::verify() {
       !visible.getElementType().isInteger(1))
     return emitOpError("expected an i1 for each score, but got ")
            << visible << " for " << scores << " [TILE10]";
+  if (!isa<FloatType>(scores.getElementType()))
+    return emitOpError("expected scores of floats, but got ")
+           << scores << " [TILE10]";
   return success();
 }
 
@@ -392,14 +514,92 @@ LogicalResult ReduceOp::verify() {
   if (from.getDimSize(0) != to.getDimSize(0) ||
       from.getDimSize(1) % to.getDimSize(1) != 0 ||
       from.getElementType() != to.getElementType())
-    return emitOpError("expected a result of as many rows, whose columns divide "
-                       "those of the source, but got ")
+    return emitOpError(
+               "expected a result of as many rows, whose columns divide "
+               "those of the source, but got ")
            << from << " to " << to << " [TILE11]";
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Normalisers
+//===----------------------------------------------------------------------===//
+
+/// The accumulator, and what the normaliser keeps with some number of lanes.
+static LogicalResult verifyRunning(Operation *op,
+                                   NormaliserAttrInterface normaliser,
+                                   TypeRange types) {
+  if (types.empty())
+    return op->emitOpError("expected an accumulator, but got no tiles "
+                           "[TILE12]");
+  auto acc = cast<RankedTensorType>(types[0]);
+  if (!acc.getElementType().isF32())
+    return op->emitOpError("expected an accumulator of f32, but got ")
+           << acc << " [TILE12]";
+  SmallVector<Type> kept(types.drop_front());
+  for (Type type : types) {
+    int64_t lanes = cast<RankedTensorType>(type).getDimSize(1);
+    if (normaliser.getRunningTypes(op->getContext(), acc.getDimSize(0),
+                                   lanes) == kept)
+      return success();
+  }
+  return op->emitOpError("expected the accumulator and then tiles such as ")
+         << normaliser.getRunningTypes(op->getContext(), acc.getDimSize(0), 1)
+         << " for " << normaliser << ", but got " << types << " [TILE12]";
+}
+
 LogicalResult InitOp::verify() {
-  if (getNumResults() < 1)
-    return emitOpError("expected an accumulator among the results [TILE12]");
+  return verifyRunning(*this, getNormaliser(), getResultTypes());
+}
+
+LogicalResult UpdateOp::verify() {
+  if (failed(verifyRunning(*this, getNormaliser(), getRunning().getTypes())))
+    return failure();
+  RankedTensorType scores = tileType(getScores()),
+                   values = tileType(getValues()),
+                   acc = tileType(getRunning()[0]);
+  if (!scores.getElementType().isF32() ||
+      !isa<FloatType>(values.getElementType()) ||
+      scores.getDimSize(0) != acc.getDimSize(0) ||
+      scores.getDimSize(1) != values.getDimSize(0) ||
+      values.getDimSize(1) != acc.getDimSize(1))
+    return emitOpError("expected scores [rows, keys] of f32 and values [keys, "
+                       "dim] for an accumulator [rows, dim], but got ")
+           << scores << ", " << values << " and " << acc << " [TILE15]";
   return success();
+}
+
+LogicalResult tile::FinalizeOp::verify() {
+  if (failed(verifyRunning(*this, getNormaliser(), getRunning().getTypes())) ||
+      failed(verifyState(*this, getOutput(), getStatistic(), "TILE16")))
+    return failure();
+  if (tileType(getOutput()) != tileType(getRunning()[0]))
+    return emitOpError("expected an output of the accumulator's type, ")
+           << getRunning()[0].getType() << ", but got " << getOutput().getType()
+           << " [TILE16]";
+  if (!getSink())
+    return success();
+  if (!getNormaliser().canSink())
+    return emitOpError("expected a normaliser that takes a sink, but got ")
+           << getNormaliser() << " [TILE16]";
+  if (getSink().getType() != getStatistic().getType())
+    return emitOpError("expected a sink of the statistic's type, ")
+           << getStatistic().getType() << ", but got " << getSink().getType()
+           << " [TILE16]";
+  return success();
+}
+
+LogicalResult tile::MergeOp::verify() {
+  if (!getNormaliser().canMerge())
+    return emitOpError("expected a normaliser whose states can be merged, but "
+                       "got ")
+           << getNormaliser() << " [TILE17]";
+  return verifyState(*this, getOutput(), getStatistic(), "TILE17");
+}
+
+LogicalResult SinkOp::verify() {
+  if (!getNormaliser().canSink())
+    return emitOpError("expected a normaliser that takes a sink, but got ")
+           << getNormaliser() << " [TILE17]";
+  return verifyState(*this, getOutput(), getStatistic(), "TILE17");
 }

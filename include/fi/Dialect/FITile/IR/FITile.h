@@ -24,6 +24,11 @@
 #define GET_TYPEDEF_CLASSES
 #include "fi/Dialect/FITile/IR/FITileTypes.h.inc"
 
+namespace fi::tile {
+/// Whether a type is a tile: rows x columns of numbers, both at least 1.
+bool isTile(mlir::Type type);
+} // namespace fi::tile
+
 #define GET_OP_CLASSES
 #include "fi/Dialect/FITile/IR/FITileOps.h.inc"
 

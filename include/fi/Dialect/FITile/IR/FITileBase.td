@@ -70,7 +70,7 @@ def FITile_Field : I32EnumAttr<"Field", "field of a work item", [
   let genSpecializedAttr = 0;
 }
 def FITile_FieldAttr : EnumAttr<FITile_Dialect, FITile_Field, "field"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def FITile_Part : I32EnumAttr<"Part", "part of an item's keys", [
@@ -80,7 +80,7 @@ def FITile_Part : I32EnumAttr<"Part", "part of an item's keys", [
   let genSpecializedAttr = 0;
 }
 def FITile_PartAttr : EnumAttr<FITile_Dialect, FITile_Part, "part"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def FITile_KVPart : I32EnumAttr<"KVPart", "keys or values", [
@@ -89,7 +89,7 @@ def FITile_KVPart : I32EnumAttr<"KVPart", "keys or values", [
   let genSpecializedAttr = 0;
 }
 def FITile_KVPartAttr : EnumAttr<FITile_Dialect, FITile_KVPart, "kv"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def FITile_ReduceKind : I32EnumAttr<"ReduceKind", "kind of row reduction", [
@@ -99,7 +99,7 @@ def FITile_ReduceKind : I32EnumAttr<"ReduceKind", "kind of row reduction", [
 }
 def FITile_ReduceKindAttr
     : EnumAttr<FITile_Dialect, FITile_ReduceKind, "reduce_kind"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 #endif // FI_DIALECT_FITILE_IR_FITILEBASE_TD

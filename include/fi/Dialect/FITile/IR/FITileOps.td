@@ -17,12 +17,11 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-// A tile: static, rows x columns.
+// A tile: static, rows x columns, of numbers.
 def FITile_Tile : Type<
-    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
-          "::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2 && "
-          "::llvm::cast<::mlir::RankedTensorType>($_self).hasStaticShape()">,
-    "tile (tensor of two static dimensions)", "::mlir::RankedTensorType">;
+    CPred<"::fi::tile::isTile($_self)">,
+    "tile (tensor of numbers, two static dimensions of at least 1)",
+    "::mlir::RankedTensorType">;
 
 //===----------------------------------------------------------------------===//
 // Kernels and packages
@@ -100,6 +99,7 @@ def FITile_ForItemsOp : FITile_Op<"for_items", [
   let arguments = (ins FITile_WorkType:$work);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getItem() { return getBody().getArgument(0); }
   }];
@@ -114,7 +114,7 @@ def FITile_ItemOp : FITile_Op<"item", [Pure]> {
   }];
   let arguments = (ins FITile_ItemType:$item, FITile_FieldAttr:$field);
   let results = (outs Index:$result);
-  let assemblyFormat = "$item `[` $field `]` attr-dict";
+  let assemblyFormat = "$item `[` custom<EnumKeyword>($field) `]` attr-dict";
 }
 
 def FITile_ForKeysOp : FITile_Op<"for_keys", [
@@ -141,6 +141,7 @@ def FITile_ForKeysOp : FITile_Op<"for_keys", [
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getKey() { return getBody().getArgument(0); }
     ::mlir::Block::BlockArgListType getCarried() {
@@ -180,6 +181,7 @@ def FITile_ViewOp : FITile_Op<"view", [Pure, AttrSizedOperandSegments]> {
     $pools (`pages` `(` $pages^ `:` type($pages) `)`)? attr-dict
     `:` type($pools) `->` qualified(type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def FITile_LoadRowsOp : FITile_Op<"load_rows", [
@@ -230,7 +232,7 @@ def FITile_LoadKVOp : FITile_Op<"load_kv", [MemoryEffects<[MemRead]>]> {
                        FITile_ItemType:$item, Index:$key);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
-    $part $view `[` $item `,` $key `]` attr-dict `:` qualified(type($view)) `->`
+    custom<EnumKeyword>($part) $view `[` $item `,` $key `]` attr-dict `:` qualified(type($view)) `->`
     type($result)
   }];
   let hasVerifier = 1;
@@ -245,7 +247,7 @@ def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins FITile_KVPartAttr:$part, FITile_Tile:$tile,
                        FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
   let assemblyFormat = [{
-    $part $tile `,` $view `[` $item `,` $key `]` attr-dict `:` type($tile) `,`
+    custom<EnumKeyword>($part) $tile `,` $view `[` $item `,` $key `]` attr-dict `:` type($tile) `,`
     qualified(type($view))
   }];
   let hasVerifier = 1;
@@ -262,8 +264,8 @@ def FITile_GatherOp : FITile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let arguments = (ins AnyMemRef:$source, Variadic<AnyType>:$indices);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` attr-dict `:` type($source) `,` type($indices) `->`
-    type($result)
+    $source `[` $indices `]` attr-dict `:` type($source)
+    (`,` type($indices)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -277,6 +279,7 @@ def FITile_StoreStateOp : FITile_Op<"store_state", [
     $output `,` $statistic `to` $work `[` $item `]` attr-dict `:` type($output)
     `,` type($statistic)
   }];
+  let hasVerifier = 1;
 }
 
 def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
@@ -291,6 +294,7 @@ def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
     $work `[` $item `,` $index `]` attr-dict `:` type($output) `,`
     type($statistic)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -367,7 +371,7 @@ def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
   let arguments = (ins FITile_ReduceKindAttr:$kind, FITile_Tile:$source);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
-    $kind $source attr-dict `:` type($source) `->` type($result)
+    custom<EnumKeyword>($kind) $source attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -383,11 +387,14 @@ def FITile_InitOp : FITile_Op<"init", [Pure]> {
   }];
   let arguments = (ins FI_NormaliserAttrInterface:$normaliser);
   let results = (outs Variadic<FITile_Tile>:$running);
-  let assemblyFormat = "$normaliser attr-dict `:` type($running)";
+  // In parentheses, since an attribute takes a type that follows it.
+  let assemblyFormat = "`(` $normaliser `)` attr-dict `:` type($running)";
   let hasVerifier = 1;
 }
 
-def FITile_UpdateOp : FITile_Op<"update", [Pure]> {
+def FITile_UpdateOp : FITile_Op<"update", [
+    Pure, RangedTypesMatchWith<"results have the types of the running state",
+                               "running", "results", "$_self">]> {
   let summary = "running state after a tile of keys";
   let description = [{
     Scores are in natural units, -inf where masked.
@@ -399,8 +406,9 @@ def FITile_UpdateOp : FITile_Op<"update", [Pure]> {
   let assemblyFormat = [{
     $normaliser `scores` `(` $scores `)` `values` `(` $values `)` `into` `(`
     $running `)` attr-dict `:` type($scores) `,` type($values) `into`
-    type($running) `->` type($results)
+    type($running)
   }];
+  let hasVerifier = 1;
 }
 
 def FITile_FinalizeOp : FITile_Op<"finalize", [
@@ -414,6 +422,7 @@ def FITile_FinalizeOp : FITile_Op<"finalize", [
     $normaliser $running (`sink` `(` $sink^ `:` type($sink) `)`)? attr-dict `:`
     type($running) `->` type($output) `,` type($statistic)
   }];
+  let hasVerifier = 1;
 }
 
 def FITile_MergeOp : FITile_Op<"merge", [
@@ -428,6 +437,7 @@ def FITile_MergeOp : FITile_Op<"merge", [
     $normaliser `(` $outputA `,` $statisticA `)` `,` `(` $outputB `,`
     $statisticB `)` attr-dict `:` type($output) `,` type($statistic)
   }];
+  let hasVerifier = 1;
 }
 
 def FITile_SinkOp : FITile_Op<"sink", [
@@ -442,6 +452,7 @@ def FITile_SinkOp : FITile_Op<"sink", [
     $normaliser $inputOutput `,` $inputStatistic `,` $sink attr-dict `:`
     type($output) `,` type($statistic)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // FI_DIALECT_FITILE_IR_FITILEOPS_TD

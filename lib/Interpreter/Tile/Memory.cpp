@@ -1,0 +1,407 @@
+//===- Memory.cpp - loads and stores in the level 2 interpreter -----------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Addresses are indices into host tensors, found from the description of each
+// layout alone, and every index is checked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Strand.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+using Indices = SmallVector<int64_t, 5>;
+
+static llvm::Error fail(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+static llvm::Error at(Operation *op, llvm::Error error) {
+  return makeError(op, llvm::toString(std::move(error)));
+}
+
+static llvm::Error checkIndex(const llvm::Twine &what, int64_t index,
+                              int64_t size) {
+  if (index >= 0 && index < size)
+    return llvm::Error::success();
+  return fail("expected " + what + " to be below " + llvm::Twine(size) +
+              ", but got " + llvm::Twine(index));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of elements
+//===----------------------------------------------------------------------===//
+
+/// The elements of the last dimension behind `indices`, or the one element
+/// where `indices` are complete.
+static void readRow(const HostTensor &from, ArrayRef<int64_t> indices,
+                    int64_t columns, bool floats, Elements &to) {
+  Indices all(indices);
+  bool complete = static_cast<int64_t>(indices.size()) == from.getRank();
+  if (!complete)
+    all.push_back(0);
+  for (int64_t c = 0; c < columns; ++c) {
+    if (!complete)
+      all.back() = c;
+    if (floats)
+      to.floats.push_back(from.getFloat(all));
+    else
+      to.integers.push_back(from.getInteger(all));
+  }
+}
+
+static void writeRow(const HostTensor &to, ArrayRef<int64_t> indices,
+                     int64_t columns, int64_t row, bool floats,
+                     const Elements &from) {
+  Indices all(indices);
+  bool complete = static_cast<int64_t>(indices.size()) == to.getRank();
+  if (!complete)
+    all.push_back(0);
+  for (int64_t c = 0; c < columns; ++c) {
+    if (!complete)
+      all.back() = c;
+    if (floats)
+      to.setFloat(all, from.floats[row * columns + c]);
+    else
+      to.setInteger(all, from.integers[row * columns + c]);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Packed rows
+//===----------------------------------------------------------------------===//
+
+/// [row, head] of row `r` of an item's tile.
+static llvm::Expected<Indices> findRow(const HostTensor &tensor,
+                                       const fi_item &item, int64_t group,
+                                       int64_t r, int64_t columns) {
+  int64_t packed = item.row_begin + r;
+  int64_t token = packed / group;
+  if (llvm::Error error =
+          checkIndex("token of row " + llvm::Twine(r), token, item.q_len))
+    return error;
+  Indices indices = {item.q_begin + token,
+                     item.kv_head * group + packed % group};
+  const char *names[] = {"row", "head"};
+  for (int d : {0, 1})
+    if (llvm::Error error =
+            checkIndex(llvm::Twine(names[d]) + " of row " + llvm::Twine(r),
+                       indices[d], tensor.getSize(d)))
+      return error;
+  if (tensor.getRank() == 3 && tensor.getSize(2) != columns)
+    return fail("expected rows of " + llvm::Twine(columns) +
+                " elements, but got " + llvm::Twine(tensor.getSize(2)));
+  return indices;
+}
+
+static llvm::Error loadRows(LoadRowsOp op, Strand &strand) {
+  const HostTensor &source = strand.tensor(op.getSource());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t rows = op.getType().getDimSize(0);
+  int64_t columns = op.getType().getDimSize(1);
+  Elements result;
+  for (int64_t r = 0; r < rows; ++r) {
+    llvm::Expected<Indices> row =
+        findRow(source, item, op.getGroup(),
+                std::min<int64_t>(r, item.row_count - 1), columns);
+    if (!row)
+      return at(op, row.takeError());
+    readRow(source, *row, columns, hasFloats(op.getType()), result);
+  }
+  strand.set(op, std::make_shared<const Elements>(std::move(result)));
+  return llvm::Error::success();
+}
+
+static llvm::Error storeRows(StoreRowsOp op, Strand &strand) {
+  const HostTensor &target = strand.tensor(op.getTarget());
+  const fi_item &item = strand.item(op.getItem());
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
+  for (int64_t r = 0; r < rows; ++r) {
+    llvm::Expected<Indices> row =
+        findRow(target, item, op.getGroup(), r, type.getDimSize(1));
+    if (!row)
+      return at(op, row.takeError());
+    writeRow(target, *row, type.getDimSize(1), r, hasFloats(type),
+             strand.elements(op.getTile()));
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+/// Where a key's or value's row lies.
+namespace {
+struct KVRow {
+  const HostTensor *pool;
+  Indices indices;
+};
+} // namespace
+
+static llvm::Expected<KVRow> findPagedRow(PagedKVType type,
+                                          ArrayRef<HostTensor> pools,
+                                          const HostTensor *pages, bool values,
+                                          int64_t head, int64_t key,
+                                          int64_t tableBegin) {
+  bool fused = type.getFused();
+  bool nhd = type.getOrder() == HeadOrder::NHD;
+  const HostTensor &pool = pools[!fused && values ? 1 : 0];
+  int64_t page = type.getPage();
+  int64_t tokenDim = (fused ? 2 : 1) + (nhd ? 0 : 1);
+  if (ShapedType::isDynamic(page))
+    page = pool.getSize(tokenDim);
+  if (page <= 0)
+    return fail("expected pages of at least 1 key, but got " +
+                llvm::Twine(page));
+  if (!pages)
+    return fail("expected a page table");
+  // The table is flat, or [requests, pages], which is flat as well.
+  int64_t entry = tableBegin + key / page;
+  Indices entryIndices = {entry};
+  if (pages->getRank() == 2) {
+    int64_t columns = std::max<int64_t>(pages->getSize(1), 1);
+    entryIndices = {entry < 0 ? -1 : entry / columns, entry % columns};
+  }
+  if (llvm::Error error =
+          checkIndex("entry of the page table", entry, pages->getNumElements()))
+    return error;
+  Indices indices = {pages->getInteger(entryIndices)};
+  if (fused)
+    indices.push_back(values);
+  int64_t slot = key % page;
+  indices.push_back(nhd ? slot : head);
+  indices.push_back(nhd ? head : slot);
+  return KVRow{&pool, indices};
+}
+
+static llvm::Expected<KVRow> findRaggedRow(RaggedKVType type,
+                                           ArrayRef<HostTensor> pools,
+                                           bool values, int64_t head,
+                                           int64_t key, int64_t tableBegin) {
+  int64_t row = tableBegin + key;
+  bool nhd = type.getOrder() == HeadOrder::NHD;
+  return KVRow{&pools[values ? 1 : 0],
+               nhd ? Indices{row, head} : Indices{head, row}};
+}
+
+static llvm::Expected<KVRow> findKVRow(KVViewTypeInterface view,
+                                       ArrayRef<HostTensor> pools,
+                                       const HostTensor *pages, KVPart part,
+                                       int64_t head, int64_t key,
+                                       int64_t tableBegin) {
+  bool values = part == KVPart::Values;
+  if (llvm::Error error = checkIndex("KV head", head, view.getKVHeads()))
+    return error;
+  auto paged = dyn_cast<PagedKVType>(view);
+  auto ragged = dyn_cast<RaggedKVType>(view);
+  if (!paged && !ragged)
+    return fail("expected !fi.paged_kv or !fi.ragged_kv");
+  size_t poolCount = paged && paged.getFused() ? 1 : 2;
+  int64_t rank = ragged ? 3 : paged.getFused() ? 5 : 4;
+  if (pools.size() != poolCount)
+    return fail("expected " + llvm::Twine(poolCount) + " pools, but got " +
+                llvm::Twine(pools.size()));
+  for (const HostTensor &pool : pools)
+    if (pool.getRank() != rank)
+      return fail("expected pools of rank " + llvm::Twine(rank) + ", but got " +
+                  llvm::Twine(pool.getRank()));
+  llvm::Expected<KVRow> row =
+      paged ? findPagedRow(paged, pools, pages, values, head, key, tableBegin)
+            : findRaggedRow(ragged, pools, values, head, key, tableBegin);
+  if (!row)
+    return row;
+  for (auto [d, index] : llvm::enumerate(row->indices))
+    if (llvm::Error error =
+            checkIndex("index of dimension " + llvm::Twine(d) +
+                           " of the pool for key " + llvm::Twine(key),
+                       index, row->pool->getSize(d)))
+      return error;
+  int64_t columns = values ? view.getValueDim() : view.getKeyDim();
+  if (row->pool->getShape().back() != columns)
+    return fail("expected rows of " + llvm::Twine(columns) +
+                " elements in the pool, but got " +
+                llvm::Twine(row->pool->getShape().back()));
+  return row;
+}
+
+llvm::Expected<int64_t>
+fi::tile::getKVRowOffset(KVViewTypeInterface view, ArrayRef<HostTensor> pools,
+                         const HostTensor *pages, KVPart part, int64_t head,
+                         int64_t key, int64_t tableBegin) {
+  llvm::Expected<KVRow> row =
+      findKVRow(view, pools, pages, part, head, key, tableBegin);
+  if (!row)
+    return row.takeError();
+  int64_t offset = 0;
+  for (auto [index, stride] : llvm::zip(row->indices, row->pool->getStrides()))
+    offset += index * stride;
+  return offset;
+}
+
+/// The row of an item's key, which must be one of the request.
+static llvm::Expected<KVRow> findItemRow(const KVView &view, KVPart part,
+                                         const fi_item &item, int64_t key) {
+  if (llvm::Error error = checkIndex("key", key, item.kv_len))
+    return error;
+  return findKVRow(view.type, view.pools, view.pages ? &*view.pages : nullptr,
+                   part, item.kv_head, key, item.table_begin);
+}
+
+static llvm::Error loadKV(LoadKVOp op, Strand &strand) {
+  const KVView &view = strand.view(op.getView());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t key = strand.integer(op.getKey());
+  // A tile that begins beyond the keys is none that a loop visits.
+  if (llvm::Error error = checkIndex("first key of the tile", key, item.kv_len))
+    return at(op, std::move(error));
+  Elements result;
+  for (int64_t j = 0; j < op.getType().getDimSize(0); ++j) {
+    llvm::Expected<KVRow> row =
+        findItemRow(view, op.getPart(), item,
+                    j < item.kv_len - key ? key + j : item.kv_len - 1);
+    if (!row)
+      return at(op, row.takeError());
+    readRow(*row->pool, row->indices, op.getType().getDimSize(1),
+            /*floats=*/true, result);
+  }
+  strand.set(op, std::make_shared<const Elements>(std::move(result)));
+  return llvm::Error::success();
+}
+
+static llvm::Error storeKV(StoreKVOp op, Strand &strand) {
+  const KVView &view = strand.view(op.getView());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t key = strand.integer(op.getKey());
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
+  for (int64_t r = 0; r < rows; ++r) {
+    llvm::Expected<KVRow> row = findItemRow(view, op.getPart(), item, key + r);
+    if (!row)
+      return at(op, row.takeError());
+    writeRow(*row->pool, row->indices, type.getDimSize(1), r, /*floats=*/true,
+             strand.elements(op.getTile()));
+  }
+  return llvm::Error::success();
+}
+
+static void makeView(ViewOp op, Strand &strand) {
+  auto view = std::make_shared<KVView>();
+  view->type = cast<KVViewTypeInterface>(op.getType());
+  for (Value pool : op.getPools())
+    view->pools.push_back(strand.tensor(pool));
+  if (op.getPages())
+    view->pages = strand.tensor(op.getPages());
+  strand.set(op, std::shared_ptr<const KVView>(std::move(view)));
+}
+
+//===----------------------------------------------------------------------===//
+// Captures and states
+//===----------------------------------------------------------------------===//
+
+static void gather(GatherOp op, Strand &strand) {
+  const HostTensor &source = strand.tensor(op.getSource());
+  bool floats = hasFloats(op.getType());
+  Elements result;
+  for (int64_t i = 0; i < countElements(op.getType()); ++i) {
+    Indices indices;
+    bool inside = true;
+    for (auto [d, index] : llvm::enumerate(op.getIndices())) {
+      const std::vector<int64_t> &values = strand.integers(index);
+      indices.push_back(values[values.size() == 1 ? 0 : i]);
+      inside &= indices.back() >= 0 && indices.back() < source.getSize(d);
+    }
+    if (floats)
+      result.floats.push_back(inside ? source.getFloat(indices) : 0.0);
+    else
+      result.integers.push_back(
+          inside ? wrap(static_cast<uint64_t>(source.getInteger(indices)),
+                        getWidth(op.getType()))
+                 : 0);
+  }
+  strand.set(op.getResult(),
+             std::make_shared<const Elements>(std::move(result)));
+}
+
+static llvm::Error storeState(StoreStateOp op, Strand &strand) {
+  const fi_work &work = strand.work(op.getWork());
+  const fi_item &item = strand.item(op.getItem());
+  if (item.slot < 0)
+    return makeError(op, "expected an item with a state slot, but got slot " +
+                             llvm::Twine(item.slot));
+  if (!work.state_o || !work.state_lse)
+    return makeError(op, "expected work with states, but got none");
+  if (!strand.getContext().slots.write(work.state_o, item.slot))
+    return makeError(op, "expected slot " + llvm::Twine(item.slot) +
+                             " to be free, but it holds a state that was not "
+                             "read");
+  for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
+                              std::pair(op.getStatistic(), work.state_lse)}) {
+    const std::vector<double> &values = strand.floats(tile);
+    float *slot = states + static_cast<int64_t>(values.size()) * item.slot;
+    for (size_t i = 0; i < values.size(); ++i)
+      slot[i] = static_cast<float>(values[i]);
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error loadState(LoadStateOp op, Strand &strand) {
+  const fi_work &work = strand.work(op.getWork());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t index = strand.integer(op.getIndex());
+  if (llvm::Error error =
+          checkIndex("index of the state", index, item.slot_count))
+    return at(op, std::move(error));
+  int64_t slot = item.slot + index;
+  if (item.slot < 0)
+    return makeError(op, "expected an item with state slots, but got slot " +
+                             llvm::Twine(item.slot));
+  if (!work.state_o || !work.state_lse)
+    return makeError(op, "expected work with states, but got none");
+  if (!strand.getContext().slots.read(work.state_o, slot) &&
+      strand.getContext().knowsSlots)
+    return makeError(op, "expected slot " + llvm::Twine(slot) +
+                             " to hold a state, but nothing was stored in it");
+  for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
+                              std::pair(op.getStatistic(), work.state_lse)}) {
+    int64_t count = countElements(tile.getType());
+    const float *begin = states + count * slot;
+    strand.set(tile, makeFloats(std::vector<double>(begin, begin + count)));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
+  auto done = [](llvm::Error error) -> llvm::Expected<bool> {
+    if (error)
+      return std::move(error);
+    return true;
+  };
+  if (auto load = dyn_cast<LoadRowsOp>(op))
+    return done(loadRows(load, strand));
+  if (auto store = dyn_cast<StoreRowsOp>(op))
+    return done(storeRows(store, strand));
+  if (auto load = dyn_cast<LoadKVOp>(op))
+    return done(loadKV(load, strand));
+  if (auto store = dyn_cast<StoreKVOp>(op))
+    return done(storeKV(store, strand));
+  if (auto store = dyn_cast<StoreStateOp>(op))
+    return done(storeState(store, strand));
+  if (auto load = dyn_cast<LoadStateOp>(op))
+    return done(loadState(load, strand));
+  if (auto view = dyn_cast<ViewOp>(op)) {
+    makeView(view, strand);
+    return true;
+  }
+  if (auto load = dyn_cast<GatherOp>(op)) {
+    gather(load, strand);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,117 @@
+//===- Strand.h - one thread of control of an interpreted kernel -*- C++
+//-*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A strand holds its own stack of regions and its own values, and executes one
+// op at a time: it can be left after any op and resumed, which is what several
+// strands of one kernel need. Ops without regions are functions of the strand's
+// values, in the files beside this one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_INTERPRETER_TILE_STRAND_H
+#define FI_INTERPRETER_TILE_STRAND_H
+
+#include "RuntimeValue.h"
+#include "fi/Interpreter/TileInterpreter.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace fi::tile {
+
+/// What the strands of one kernel share.
+struct KernelContext {
+  KernelOp kernel;
+  const fi_work &work;
+  int64_t begin, end;
+  StateSlots &slots;
+  /// Whether `slots` knows all states.
+  bool knowsSlots;
+};
+
+class Strand {
+public:
+  /// Starts at the first op of `entry`, whose arguments must be set.
+  Strand(const KernelContext &context, mlir::Block &entry);
+
+  bool isFinished() const { return frames.empty(); }
+  /// Executes one op.
+  llvm::Error step();
+
+  const KernelContext &getContext() const { return context; }
+
+  void set(mlir::Value value, RuntimeValue to) {
+    values[value] = std::move(to);
+  }
+  const RuntimeValue &get(mlir::Value value) { return values[value]; }
+  const Elements &elements(mlir::Value value) {
+    return *std::get<ElementsRef>(values[value]);
+  }
+  const std::vector<double> &floats(mlir::Value value) {
+    return elements(value).floats;
+  }
+  const std::vector<int64_t> &integers(mlir::Value value) {
+    return elements(value).integers;
+  }
+  /// A scalar of an integer type.
+  int64_t integer(mlir::Value value) { return integers(value).front(); }
+  const HostTensor &tensor(mlir::Value value) {
+    return std::get<HostTensor>(values[value]);
+  }
+  const KVView &view(mlir::Value value) {
+    return *std::get<std::shared_ptr<const KVView>>(values[value]);
+  }
+  const fi_item &item(mlir::Value value) {
+    return *std::get<const fi_item *>(values[value]);
+  }
+  const fi_work &work(mlir::Value value) {
+    return *std::get<const fi_work *>(values[value]);
+  }
+
+private:
+  /// Iterations with the induction values first, first + step, ...
+  struct Trips {
+    int64_t first, step, count;
+  };
+  /// A region being executed; `op` is null for the entry.
+  struct Frame {
+    mlir::Operation *op;
+    mlir::Block *block;
+    mlir::Block::iterator next;
+    llvm::SmallVector<Trips> trips; // not yet begun, last first
+  };
+
+  /// Enters a loop with its initial values, or leaves it right away.
+  void enterLoop(mlir::Operation *op, mlir::Block &body,
+                 llvm::SmallVector<Trips> trips,
+                 llvm::SmallVector<RuntimeValue> carried);
+  /// Starts the next iteration of the innermost loop; false if there is none.
+  bool iterate(llvm::ArrayRef<RuntimeValue> carried);
+  /// Ends a region op with its results.
+  void finish(mlir::Operation *op, llvm::ArrayRef<RuntimeValue> results);
+  /// A terminator.
+  void leave(mlir::Operation *terminator);
+
+  llvm::Error enterForItems(ForItemsOp op);
+  llvm::Error enterForKeys(ForKeysOp op);
+  llvm::Error enterFor(mlir::Operation *op);
+  llvm::Error enterIf(mlir::Operation *op);
+  llvm::SmallVector<RuntimeValue> getAll(mlir::ValueRange range);
+
+  const KernelContext &context;
+  llvm::SmallVector<Frame> frames;
+  llvm::DenseMap<mlir::Value, RuntimeValue> values;
+};
+
+/// Each executes an op of its kind and says whether it was one.
+llvm::Expected<bool> evaluateElementwise(mlir::Operation *op, Strand &strand);
+llvm::Expected<bool> evaluateTile(mlir::Operation *op, Strand &strand);
+llvm::Expected<bool> evaluateMemory(mlir::Operation *op, Strand &strand);
+llvm::Expected<bool> evaluateNormaliser(mlir::Operation *op, Strand &strand);
+
+} // namespace fi::tile
+
+#endif // FI_INTERPRETER_TILE_STRAND_H

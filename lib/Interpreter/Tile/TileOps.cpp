@@ -1,0 +1,157 @@
+//===- TileOps.cpp - tile ops in the level 2 interpreter ------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The ops of fi_tile that neither touch memory nor know a normaliser.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Strand.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+static int64_t rowsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(0);
+}
+static int64_t columnsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(1);
+}
+
+static int64_t getField(const fi_item &item, Field field) {
+  switch (field) {
+  case Field::Request:
+    return item.request;
+  case Field::KVHead:
+    return item.kv_head;
+  case Field::RowBegin:
+    return item.row_begin;
+  case Field::RowCount:
+    return item.row_count;
+  case Field::QBegin:
+    return item.q_begin;
+  case Field::QLen:
+    return item.q_len;
+  case Field::KVLen:
+    return item.kv_len;
+  case Field::KVOrigin:
+    return item.kv_origin;
+  case Field::Slot:
+    return item.slot;
+  case Field::SlotCount:
+    return item.slot_count;
+  }
+  return 0;
+}
+
+static RuntimeValue broadcast(BroadcastOp op, Strand &strand) {
+  int64_t rows = rowsOf(op.getResult()), columns = columnsOf(op.getResult());
+  int64_t fromRows = rowsOf(op.getSource());
+  int64_t fromColumns = columnsOf(op.getSource());
+  auto repeat = [&](const auto &source) {
+    std::decay_t<decltype(source)> result;
+    if (source.empty())
+      return result;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        result.push_back(source[(fromRows == 1 ? 0 : r) * fromColumns +
+                                (fromColumns == 1 ? 0 : c)]);
+    return result;
+  };
+  const Elements &source = strand.elements(op.getSource());
+  return std::make_shared<const Elements>(
+      Elements{repeat(source.floats), repeat(source.integers)});
+}
+
+static RuntimeValue dot(DotOp op, Strand &strand) {
+  int64_t m = rowsOf(op.getA()), k = columnsOf(op.getA());
+  int64_t n = columnsOf(op.getResult());
+  bool transpose = op.getTranspose();
+  const std::vector<double> &a = strand.floats(op.getA());
+  const std::vector<double> &b = strand.floats(op.getB());
+  std::vector<double> result(m * n);
+  if (op.getAcc())
+    result = strand.floats(op.getAcc());
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += a[i * k + l] * (transpose ? b[j * k + l] : b[l * n + j]);
+      result[i * n + j] += sum;
+    }
+  return makeFloats(std::move(result));
+}
+
+static RuntimeValue reduce(ReduceOp op, Strand &strand) {
+  int64_t rows = rowsOf(op.getSource()), columns = columnsOf(op.getSource());
+  int64_t kept = columnsOf(op.getResult());
+  bool max = op.getKind() == ReduceKind::Max;
+  auto fold = [&](const auto &source, auto combine) {
+    std::decay_t<decltype(source)> result;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < kept; ++j) {
+        auto value = source[r * columns + j];
+        for (int64_t c = j + kept; c < columns; c += kept)
+          value = combine(value, source[r * columns + c]);
+        result.push_back(value);
+      }
+    return result;
+  };
+  if (hasFloats(op.getType()))
+    return makeFloats(
+        fold(strand.floats(op.getSource()), [&](double x, double y) {
+          return max ? std::fmax(x, y) : x + y;
+        }));
+  unsigned width = getWidth(op.getType());
+  return makeIntegers(fold(
+      strand.integers(op.getSource()), [&](int64_t x, int64_t y) -> int64_t {
+        if (max)
+          return asSigned(x, width) < asSigned(y, width) ? y : x;
+        return wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y), width);
+      }));
+}
+
+llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
+  if (auto item = dyn_cast<ItemOp>(op)) {
+    strand.set(item, makeIntegers({getField(strand.item(item.getItem()),
+                                            item.getField())}));
+    return true;
+  }
+  if (auto iota = dyn_cast<IotaOp>(op)) {
+    std::vector<int64_t> result(countElements(iota.getType()));
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] =
+          wrap(static_cast<uint64_t>(strand.integer(iota.getBase())) + i, 64);
+    strand.set(iota, makeIntegers(std::move(result)));
+    return true;
+  }
+  if (auto repeat = dyn_cast<BroadcastOp>(op)) {
+    strand.set(repeat, broadcast(repeat, strand));
+    return true;
+  }
+  if (auto product = dyn_cast<DotOp>(op)) {
+    strand.set(product, dot(product, strand));
+    return true;
+  }
+  if (auto mask = dyn_cast<MaskOp>(op)) {
+    std::vector<double> result = strand.floats(mask.getScores());
+    const std::vector<int64_t> &visible = strand.integers(mask.getVisible());
+    for (size_t i = 0; i < result.size(); ++i)
+      if (!visible[i])
+        result[i] = -std::numeric_limits<double>::infinity();
+    strand.set(mask, makeFloats(std::move(result)));
+    return true;
+  }
+  if (auto reduction = dyn_cast<ReduceOp>(op)) {
+    strand.set(reduction, reduce(reduction, strand));
+    return true;
+  }
+  return false;
+}
