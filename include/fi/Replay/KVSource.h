@@ -1,0 +1,94 @@
+//===- KVSource.h - the keys and values of a replay -------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// There is no model in a replay, so keys, values and queries are seeded random
+// numbers. Those of a token are a function of (request, token): at any step the
+// contents of every page in use can be compared with what they ought to be,
+// which finds wrong tables, lost appends and pages with two owners.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_REPLAY_KVSOURCE_H
+#define FI_REPLAY_KVSOURCE_H
+
+#include "fi/Replay/Batching.h"
+#include "fi/Replay/Program.h"
+#include "llvm/Support/Error.h"
+
+namespace fi::replay {
+
+/// The pools of a replay, and where a token's row lies in them. Written from
+/// the description of the layouts; shares nothing with the compiler's
+/// addresses.
+class Pools {
+public:
+  /// Allocates the pools and fills them with NaN: whoever reads a slot that was
+  /// never written gives itself away.
+  static llvm::Expected<Pools> create(const Program &program, int64_t pages);
+
+  const HostTensor &getKeys() const { return keys; }
+  const HostTensor &getValues() const { return values; }
+  char *getKeyRow(int32_t page, int64_t slot, int64_t head) const {
+    return getRow(keys, page, slot, head);
+  }
+  char *getValueRow(int32_t page, int64_t slot, int64_t head) const {
+    return getRow(values, page, slot, head);
+  }
+  /// Fills pages with NaN again, after they were given back.
+  void poison(llvm::ArrayRef<int32_t> pages) const;
+  int64_t getBytes() const { return 2 * poolBytes; }
+
+private:
+  char *getRow(const HostTensor &pool, int32_t page, int64_t slot,
+               int64_t head) const;
+
+  HostTensor keys, values;
+  std::shared_ptr<void> memory;
+  int64_t poolBytes = 0, pageBytes = 0;
+  HeadOrder order = HeadOrder::HND;
+};
+
+class KVSource {
+public:
+  KVSource(const Program &program, uint64_t seed, int64_t maxRows);
+
+  /// Keys (or values) of one token: KV heads x dim elements.
+  const char *getKeys(int64_t request, int64_t token) const {
+    return getTokenRow(2 * (uint64_t(request) << 32 | uint64_t(token)));
+  }
+  const char *getValues(int64_t request, int64_t token) const {
+    return getTokenRow(2 * (uint64_t(request) << 32 | uint64_t(token)) + 1);
+  }
+  /// Queries of all rows of a step.
+  HostTensor getQuery(int64_t step, int64_t rows) const;
+  /// Largest magnitude of any value.
+  double getMaxValue() const { return maxValue; }
+
+  /// Writes the new tokens of a batch, one behind the other, as the program's
+  /// arguments for appending.
+  void fillNewRows(const StepBatch &batch, const HostTensor &keys,
+                   const HostTensor &values) const;
+  /// Writes the new tokens of a batch into their pages.
+  void append(const StepBatch &batch, const Pools &pools) const;
+  /// Checks that the pages of one entry hold its keys and values, all of them
+  /// and nothing else.
+  llvm::Error verify(const StepBatch &batch, unsigned entry,
+                     const Pools &pools) const;
+
+private:
+  const char *getTokenRow(uint64_t id) const;
+
+  Program program;
+  uint64_t seed;
+  int64_t elements, headBytes;
+  HostTensor block, queries;
+  double maxValue = 0;
+};
+
+} // namespace fi::replay
+
+#endif // FI_REPLAY_KVSOURCE_H

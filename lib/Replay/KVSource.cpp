@@ -1,0 +1,163 @@
+//===- KVSource.cpp - the keys and values of a replay ---------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Replay/KVSource.h"
+#include "fi/Support/Random.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+using namespace llvm;
+
+namespace fi::replay {
+namespace {
+
+/// Rows of tokens begin at multiples of this many elements of the block.
+constexpr int64_t kRowStep = 64;
+/// Places at which a token's row may begin. A prime, so that tokens at regular
+/// distances do not fall together.
+constexpr int64_t kRowPlaces = 30011;
+/// Elements by which the queries of two steps are apart.
+constexpr int64_t kQueryStep = 512;
+constexpr int64_t kQueryPlaces = 127;
+
+uint64_t mix(uint64_t seed, uint64_t id) {
+  return Random(seed ^ id * 0xd1342543de82ef95).next();
+}
+
+} // namespace
+
+Expected<Pools> Pools::create(const Program &program, int64_t pages) {
+  Pools pools;
+  pools.order = program.getOrder();
+  pools.pageBytes = program.getPageSize() * program.getTokenBytes() / 2;
+  if (pages > std::numeric_limits<int64_t>::max() / 4 / pools.pageBytes)
+    return createStringError(inconvertibleErrorCode(),
+                             "pools of " + Twine(pages) + " pages of " +
+                                 Twine(2 * pools.pageBytes) +
+                                 " bytes have no address");
+  pools.poolBytes = pages * pools.pageBytes;
+  constexpr int64_t alignment = 4096;
+  int64_t half = (pools.poolBytes + alignment - 1) / alignment * alignment;
+  void *memory = std::aligned_alloc(alignment, 2 * half);
+  if (!memory)
+    return createStringError(inconvertibleErrorCode(),
+                             "out of memory for pools of " + Twine(pages) +
+                                 " pages, " + Twine(2 * half >> 20) +
+                                 " MiB; choose fewer pages");
+  pools.memory = std::shared_ptr<void>(memory, std::free);
+  // All bits set is a NaN in every float type.
+  std::memset(memory, 0xff, 2 * half);
+  std::array<int64_t, 4> shape = program.getPoolShape(pages);
+  pools.keys = HostTensor(program.getKVType(), shape, memory);
+  pools.values = HostTensor(program.getKVType(), shape,
+                            static_cast<char *>(memory) + half);
+  return pools;
+}
+
+char *Pools::getRow(const HostTensor &pool, int32_t page, int64_t slot,
+                    int64_t head) const {
+  if (order == HeadOrder::HND)
+    return static_cast<char *>(pool.at({page, head, slot, 0}));
+  return static_cast<char *>(pool.at({page, slot, head, 0}));
+}
+
+void Pools::poison(ArrayRef<int32_t> pages) const {
+  for (const HostTensor *pool : {&keys, &values})
+    for (int32_t page : pages)
+      std::memset(static_cast<char *>(pool->getData()) + page * pageBytes, 0xff,
+                  pageBytes);
+}
+
+KVSource::KVSource(const Program &program, uint64_t seed, int64_t maxRows)
+    : program(program), seed(seed),
+      elements(program.getKVHeads() * program.getDim()),
+      headBytes(program.getDim() * getByteSize(program.getKVType())),
+      block(program.getKVType(), {kRowStep * kRowPlaces + elements}),
+      queries(program.getQueryType(),
+              {maxRows * program.getQueryHeads() * program.getDim() +
+               kQueryStep * kQueryPlaces}) {
+  fillNormal(block, deriveSeed(seed, "keys and values"));
+  fillNormal(queries, deriveSeed(seed, "queries"));
+  for (int64_t i = 0; i < block.getNumElements(); ++i)
+    maxValue = std::max(maxValue, std::fabs(block.getFloat({i})));
+}
+
+const char *KVSource::getTokenRow(uint64_t id) const {
+  int64_t place = mix(seed, id) % kRowPlaces;
+  return static_cast<const char *>(block.at({place * kRowStep}));
+}
+
+HostTensor KVSource::getQuery(int64_t step, int64_t rows) const {
+  int64_t place = mix(~seed, step) % kQueryPlaces;
+  return HostTensor(program.getQueryType(),
+                    {rows, program.getQueryHeads(), program.getDim()},
+                    queries.at({place * kQueryStep}));
+}
+
+void KVSource::fillNewRows(const StepBatch &batch, const HostTensor &keys,
+                           const HostTensor &values) const {
+  int64_t bytes = elements * getByteSize(program.getKVType());
+  char *key = static_cast<char *>(keys.getData());
+  char *value = static_cast<char *>(values.getData());
+  for (const BatchEntry &entry : batch.entries)
+    for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
+      std::memcpy(key, getKeys(entry.request, token), bytes);
+      std::memcpy(value, getValues(entry.request, token), bytes);
+      key += bytes;
+      value += bytes;
+    }
+}
+
+void KVSource::append(const StepBatch &batch, const Pools &pools) const {
+  int64_t page = program.getPageSize();
+  for (auto [i, entry] : enumerate(batch.entries))
+    for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
+      int32_t id = batch.pages[batch.pageIndptr[i] + token / page];
+      for (int64_t head = 0; head < program.getKVHeads(); ++head) {
+        std::memcpy(pools.getKeyRow(id, token % page, head),
+                    getKeys(entry.request, token) + head * headBytes,
+                    headBytes);
+        std::memcpy(pools.getValueRow(id, token % page, head),
+                    getValues(entry.request, token) + head * headBytes,
+                    headBytes);
+      }
+    }
+}
+
+Error KVSource::verify(const StepBatch &batch, unsigned index,
+                       const Pools &pools) const {
+  const BatchEntry &entry = batch.entries[index];
+  int64_t page = program.getPageSize();
+  for (int64_t token = 0; token < entry.getKeys(); ++token) {
+    int32_t id = batch.pages[batch.pageIndptr[index] + token / page];
+    for (int64_t head = 0; head < program.getKVHeads(); ++head) {
+      const char *what = nullptr;
+      if (std::memcmp(pools.getKeyRow(id, token % page, head),
+                      getKeys(entry.request, token) + head * headBytes,
+                      headBytes))
+        what = "key";
+      else if (std::memcmp(pools.getValueRow(id, token % page, head),
+                           getValues(entry.request, token) + head * headBytes,
+                           headBytes))
+        what = "value";
+      if (what)
+        return createStringError(
+            inconvertibleErrorCode(),
+            formatv("step {0}: request {1}: the {2} of token {3}, head {4} in "
+                    "slot {5} of page {6} is not what was appended",
+                    batch.index, entry.request, what, token, head, token % page,
+                    id));
+    }
+  }
+  return Error::success();
+}
+
+} // namespace fi::replay
