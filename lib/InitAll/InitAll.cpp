@@ -7,6 +7,7 @@
 
 #include "fi/InitAll.h"
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,5 +38,6 @@ void fi::registerAllDialects(DialectRegistry &registry) {
 }
 
 void fi::registerAllPasses() {
+  registerFITransformsPasses();
   registerTransformsPasses();
 }

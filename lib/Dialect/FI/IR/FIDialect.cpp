@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -39,6 +40,16 @@ struct FIOpAsmInterface : OpAsmDialectInterface {
   }
 };
 
+/// Folding leaves constants in the regions of fi.attention, which use no value
+/// from outside (ATT14).
+struct FIFoldInterface : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const override {
+    return isa<AttentionOp>(region->getParentOp());
+  }
+};
+
 } // namespace
 
 void FIDialect::initialize() {
@@ -48,7 +59,7 @@ void FIDialect::initialize() {
       >();
   registerTypes();
   registerAttributes();
-  addInterfaces<FIOpAsmInterface>();
+  addInterfaces<FIOpAsmInterface, FIFoldInterface>();
 }
 
 LogicalResult FIDialect::verifyOperationAttribute(Operation *op,

@@ -1,0 +1,52 @@
+//===- Passes.td - passes over the fi dialect -------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes from level 1 to level 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FI_TRANSFORMS_PASSES_TD
+#define FI_DIALECT_FI_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FICanonicalizePass : Pass<"fi-canonicalize"> {
+  let summary = "writes every variant of attention as regions, in one form";
+  let description = [{
+    Short spellings become regions: a score attribute the score region; all mask
+    attributes and the mask region one mask region. In regions constants are
+    folded (also captured ones), common expressions merged, dead operations
+    dropped, and operations ordered by use. Regions that change nothing (a mask
+    that is true, a score region that yields its score, a transform that yields
+    its arguments) are removed, equal captures merged, unused captures dropped.
+
+    The text of the result is what kernels are cached by. Running the pass again
+    changes nothing.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::index::IndexDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def FIAnalyzeMasksPass : Pass<"fi-analyze-masks"> {
+  let summary = "derives bounds on visible keys from masks";
+  let description = [{
+    Writes the attribute `bounds` of each `fi.attention` with a mask: terms, of
+    which one must hold, with inclusive lower (`lo`) and upper (`hi`) bounds on the
+    key's position as expressions over positions, heads and plan data, in the
+    prefix form of the manifest. `exact` says whether they are sufficient. The
+    plan finds by them which tiles of keys are empty, full or partial.
+
+    Comparisons that are linear in the key's position are solved, also through
+    division, min, max, select and scf.if, and through loads from plan data that
+    is marked `{fi.sorted}`. A mask that cannot be bounded gets a remark, and its
+    tiles are partial.
+  }];
+}
+
+#endif // FI_DIALECT_FI_TRANSFORMS_PASSES_TD
