@@ -190,7 +190,7 @@ bool Interpreter::execute(EmptyOp op) {
   if (rows < 0)
     return BatchError(op, text)("expected operand 'rows' of at least 0, but "
                                 "got " +
-                                Twine(rows) + " [BAT11]");
+                                Twine(rows) + " [BAT10]");
   StateValue state = makeState(rows, type.getHeads(), type.getDim());
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < type.getHeads(); ++head)
@@ -211,7 +211,7 @@ bool Interpreter::mergeStates(Operation *op, NormaliserAttrInterface kind,
       return BatchError(op, text)("expected state " + Twine(index) +
                                   " to have " + Twine(shape[0]) +
                                   " rows like state 0, but got " +
-                                  Twine(part.output.getSize(0)) + " [BAT11]");
+                                  Twine(part.output.getSize(0)) + " [BAT10]");
   result = makeState(shape[0], shape[1], shape[2]);
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t head = 0; head < shape[1]; ++head) {
@@ -262,14 +262,14 @@ bool Interpreter::storeResults(Operation *op, const StateValue &state,
       if (!type.isDynamicDim(0) && type.getDimSize(0) != shape[0])
         return error("expected " + Twine(type.getDimSize(0)) +
                      " rows by the type of result " + Twine(index) +
-                     ", but got " + Twine(shape[0]) + " [BAT11]");
+                     ", but got " + Twine(shape[0]) + " [BAT10]");
       target = HostTensor(*getDType(type.getElementType()), source.getShape());
       tensors[value] = target;
     }
     if (target.getShape() != source.getShape())
       return error("expected destination " + Twine(index) + " to have " +
                    Twine(shape[0]) + " rows like the query, but got " +
-                   Twine(target.getSize(0)) + " [BAT11]");
+                   Twine(target.getSize(0)) + " [BAT10]");
     auto copy = [&](int64_t row, int64_t head) {
       if (index == 1)
         return target.setFloat({row, head}, source.getFloat({row, head}));
@@ -301,7 +301,7 @@ bool Interpreter::execute(FinalizeOp op) {
       return BatchError(op, text)("expected operand 'sink' to have an entry "
                                   "for each of " +
                                   Twine(shape[1]) + " heads, but got " +
-                                  Twine(sink.getSize(0)) + " [BAT11]");
+                                  Twine(sink.getSize(0)) + " [BAT10]");
     StateValue with = makeState(shape[0], shape[1], shape[2]);
     for (int64_t row = 0; row < shape[0]; ++row)
       for (int64_t head = 0; head < shape[1]; ++head) {
@@ -348,7 +348,7 @@ bool Interpreter::execute(AttentionOp op) {
   if (!ShapedType::isDynamic(type.getRows()) && type.getRows() != rows)
     return BatchError(op, text)("expected " + Twine(type.getRows()) +
                                 " rows by the type of result 0, but got " +
-                                Twine(rows) + " [BAT11]");
+                                Twine(rows) + " [BAT10]");
   states[op.getResult(0)] = std::move(result);
   return true;
 }
@@ -374,7 +374,7 @@ bool Interpreter::execute(AppendOp op) {
   if (keys.getSize(0) != values.getSize(0))
     return error("expected operand 'values' to have " + Twine(keys.getSize(0)) +
                  " tokens like operand 'keys', but got " +
-                 Twine(values.getSize(0)) + " [BAT10]");
+                 Twine(values.getSize(0)) + " [BAT9]");
   if (!readRows(error, tensorOf(op.getRows()), keys.getSize(0),
                 view.getRequests(), indptr))
     return false;
@@ -412,7 +412,7 @@ bool Interpreter::executeDim(Operation *op, Value source, Value index) {
   if (dim < 0 || dim >= tensor.getRank())
     return BatchError(op, text)("expected a dimension below " +
                                 Twine(tensor.getRank()) + ", but got " +
-                                Twine(dim) + " [BAT12]");
+                                Twine(dim) + " [BAT11]");
   scalars.set(op->getResult(0), Scalar::of(tensor.getSize(dim)));
   return true;
 }

@@ -184,7 +184,7 @@ private:
                  int64_t position, std::vector<double> &x);
   bool regionError(const RegionFunction &region) {
     return error("failed in a region: " + Twine(region.getError()) +
-                 " [BAT12]");
+                 " [BAT11]");
   }
 
   AttentionOp op;
@@ -425,11 +425,11 @@ bool fi::reference::evaluateAttention(AttentionOp op,
   if (in.positions && in.positions->getSize(0) < rows)
     return error("expected operand 'positions' to have an entry for each of " +
                  Twine(rows) + " rows, but got " +
-                 Twine(in.positions->getSize(0)) + " [BAT9]");
+                 Twine(in.positions->getSize(0)) + " [BAT8]");
   if (in.sink && in.sink->getSize(0) != heads)
     return error("expected operand 'sink' to have an entry for each of " +
                  Twine(heads) + " heads, but got " +
-                 Twine(in.sink->getSize(0)) + " [BAT11]");
+                 Twine(in.sink->getSize(0)) + " [BAT10]");
   if (in.segments && static_cast<int64_t>(in.segments->cuts.size()) != requests)
     return error("expected operand 'segments' to be made of a view of " +
                  Twine(requests) + " requests, but got " +
@@ -524,7 +524,7 @@ bool fi::reference::evaluateAttention(AttentionOp op,
     if (row < 0 || row >= rows || head < 0 || head >= heads)
       return error("expected rows to evaluate among " + Twine(rows) + " x " +
                    Twine(heads) + ", but got (" + Twine(row) + ", " +
-                   Twine(head) + ") [BAT13]");
+                   Twine(head) + ") [BAT12]");
     if (!evaluateRow(row, head))
       return false;
   }

@@ -100,7 +100,7 @@ static bool readOrigins(const BatchError &error,
   if (origin->getSize(0) < view.getRequests())
     return error("expected operand 'origin' to have an entry for each of " +
                  Twine(view.getRequests()) + " requests, but got " +
-                 Twine(origin->getSize(0)) + " [BAT9]");
+                 Twine(origin->getSize(0)) + " [BAT8]");
   for (int64_t r = 0; r < view.getRequests(); ++r)
     view.origins[r] = origin->getInteger({r});
   return true;
@@ -139,11 +139,11 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
   view.pageSize = view.keys.getSize(tokenDim);
   if (view.pageSize < 1)
     return error("expected pages of at least 1 key, but got operand 'keys' "
-                 "with pages of 0 [BAT10]");
+                 "with pages of 0 [BAT9]");
   if (view.values.getSize(tokenDim) != view.pageSize)
     return error("expected operand 'values' to have pages of " +
                  Twine(view.pageSize) + " keys like operand 'keys', but got " +
-                 Twine(view.values.getSize(tokenDim)) + " [BAT10]");
+                 Twine(view.values.getSize(tokenDim)) + " [BAT9]");
 
   if (type.getDense()) {
     const HostTensor &table = tables[0], &lengths = tables[1];
@@ -215,7 +215,7 @@ bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
   if (view.values.getSize(tokenDim) != tokens)
     return error("expected operand 'values' to have " + Twine(tokens) +
                  " tokens like operand 'keys', but got " +
-                 Twine(view.values.getSize(tokenDim)) + " [BAT10]");
+                 Twine(view.values.getSize(tokenDim)) + " [BAT9]");
   std::vector<int64_t> bounds = {0, tokens};
   if (indptr &&
       !readIndptr(error, {"indptr", *indptr}, tokens, "tokens", bounds))

@@ -1,0 +1,109 @@
+//===- Tolerance.h - how far a kernel may be from the reference -*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The numeric contract of docs/spec.md (NUM1 to NUM7) as a formula: bounds on
+// the difference of outputs and statistics between a kernel that accumulates in
+// f32 and the reference, both rounded to the result's type.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_INTERPRETER_TOLERANCE_H
+#define FI_INTERPRETER_TOLERANCE_H
+
+#include "fi/Support/HostTensor.h"
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace fi {
+
+/// Largest relative error of rounding to nearest: 2^-24 for f32.
+inline double unitRoundoff(DType type) {
+  switch (type) {
+  case DType::F64:
+    return 0x1p-53;
+  case DType::F16:
+    return 0x1p-11;
+  case DType::BF16:
+    return 0x1p-8;
+  default:
+    return 0x1p-24;
+  }
+}
+
+/// What the error of a row depends on.
+struct ErrorTerms {
+  DType in = DType::F32;
+  DType out = DType::F32;
+  /// Largest |scale| * sum |q_d| |k_d| of a visible key (|scale| |q| |k| bounds
+  /// it): what a score is rounded relative to, also where it cancels.
+  double maxScore = 0;
+  /// Head dim of keys.
+  int64_t dim = 0;
+  /// Most visible keys of a row.
+  int64_t keys = 0;
+  /// Largest |v|.
+  double maxValue = 0;
+  /// Absolute error that regions and transforms add to a score, natural units.
+  double scoreError = 0;
+  /// Type to which weights are rounded before they multiply values; that of the
+  /// inputs if absent.
+  std::optional<DType> weights;
+  /// Whether rounding errors may be taken as independent, as on random data:
+  /// they then grow with the root of the number of terms (NUM2).
+  bool independent = false;
+};
+
+/// NUM2: error of a sum of `terms` products in f32, relative to the sum of
+/// their magnitudes.
+inline double accumulationError(double terms, bool independent) {
+  constexpr double deviations = 8;
+  double steps =
+      independent ? std::min(terms, deviations * std::sqrt(terms)) : terms;
+  return steps * unitRoundoff(DType::F32);
+}
+
+/// NUM3: absolute error of a score in natural units.
+inline double scoreErrorBound(const ErrorTerms &t) {
+  constexpr double roundings = 6; // scale, log2(e), its constant, maximum, ...
+  return t.maxScore * (accumulationError(t.dim, t.independent) +
+                       roundings * unitRoundoff(DType::F32)) +
+         t.scoreError;
+}
+
+/// NUM4: relative error of one exponential.
+inline constexpr double kExpError = 0x1p-21;
+
+/// NUM6: bound on the difference of an output element.
+inline double outputTolerance(const ErrorTerms &t) {
+  double u = unitRoundoff(DType::F32);
+  DType weights = t.weights.value_or(isFloat(t.in) ? t.in : DType::F32);
+  double rounded = weights == DType::F32 ? 0 : unitRoundoff(weights);
+  // Merging weighs by statistics that are stored in f32.
+  double merge = 2 * u * (t.maxScore + std::log(std::max<double>(t.keys, 1)));
+  double relative = std::expm1(2 * scoreErrorBound(t)) + 2 * kExpError +
+                    2 * accumulationError(t.keys, t.independent) + merge +
+                    rounded + 2 * unitRoundoff(t.out);
+  // The smallest f16 is coarse; no output is farther than all values apart.
+  double absolute = t.out == DType::F16 ? 0x1p-24 : 0x1p-126;
+  return t.maxValue * std::min(relative, 2.0) + absolute;
+}
+
+/// NUM7: bound on the difference of a finite statistic; `base` is 2 or e.
+inline double statisticTolerance(const ErrorTerms &t, double base = 2) {
+  double u = unitRoundoff(DType::F32);
+  double magnitude =
+      t.maxScore + t.scoreError + std::log(std::max<double>(t.keys, 1));
+  double natural = scoreErrorBound(t) + kExpError +
+                   accumulationError(t.keys, t.independent) +
+                   4 * u * (magnitude + 1);
+  return natural / std::log(base);
+}
+
+} // namespace fi
+
+#endif // FI_INTERPRETER_TOLERANCE_H
