@@ -1,0 +1,100 @@
+//===- Executor.h - runs a program on a backend by name ---------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One interface over everything that can execute a program: the reference
+// interpreter, code compiled for this CPU in process, a compiled package. A
+// batch is planned once and run any number of times, as with the runtime
+// itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_EXECUTION_EXECUTOR_H
+#define FI_EXECUTION_EXECUTOR_H
+
+#include "fi/Execution/Signature.h"
+#include "fi/Interpreter/Reference.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fi {
+
+enum class SplitChoice { Default, Balanced, Fixed, None };
+
+/// Parses `default`, `balanced`, `fixed:N` or `none`.
+llvm::Expected<std::pair<SplitChoice, int64_t>>
+parseSplit(llvm::StringRef text);
+
+struct ExecutorOptions {
+  /// Threads; 0: as many as this process may use.
+  int workers = 0;
+  SplitChoice split = SplitChoice::Default;
+  /// Keys of a piece where the split is fixed.
+  int64_t splitKeys = 0;
+  /// Level of LLVM's optimiser.
+  unsigned optLevel = 3;
+  /// Reference only: evaluate these rows and heads.
+  std::optional<std::vector<RowAndHead>> onlyRows;
+};
+
+/// Milliseconds of the last call of each kind.
+struct ExecutorTimes {
+  double compile = 0, plan = 0, run = 0;
+  /// Whether the compiled code came from the cache.
+  bool cached = false;
+};
+
+class Executor {
+public:
+  virtual ~Executor();
+
+  /// Makes program `name` of `module` (the only one, if empty) executable on a
+  /// backend of getBackends().
+  static llvm::Expected<std::unique_ptr<Executor>>
+  create(llvm::StringRef backend, mlir::ModuleOp module, llvm::StringRef name,
+         const ExecutorOptions &options);
+  /// Opens a compiled package.
+  static llvm::Expected<std::unique_ptr<Executor>>
+  openPackage(llvm::StringRef path, const ExecutorOptions &options);
+  /// Backends of this build for `create`, the default first.
+  static llvm::ArrayRef<llvm::StringLiteral> getBackends();
+
+  llvm::StringRef getName() const { return name; }
+  const Signature &getSignature() const { return signature; }
+  const ExecutorTimes &getTimes() const { return times; }
+
+  /// Plans a batch: all arguments in program order, of which the run arguments
+  /// tell shapes only. Another call plans another batch.
+  virtual llvm::Error plan(llvm::ArrayRef<HostValue> arguments) = 0;
+  /// Runs the plan. `results` must be as allocateResults makes them.
+  virtual llvm::Error run(llvm::ArrayRef<HostValue> arguments,
+                          llvm::MutableArrayRef<HostTensor> results) = 0;
+  /// Tensors of the results' shapes.
+  llvm::Expected<std::vector<HostTensor>>
+  allocateResults(llvm::ArrayRef<HostValue> arguments) const;
+
+  /// What the plan chose and why; an error where a backend has no plan.
+  virtual llvm::Expected<std::string> explain();
+  /// Who does what, as JSON (docs/planner.md).
+  virtual llvm::Expected<std::string> getScheduleJson();
+  virtual int getWorkers() const { return 1; }
+  /// Reference only: visible keys by row and head for each attention, of the
+  /// last run.
+  virtual llvm::ArrayRef<HostTensor> getVisibleKeys() const { return {}; }
+
+protected:
+  explicit Executor(llvm::StringRef name) : name(name) {}
+
+  std::string name;
+  Signature signature;
+  ExecutorTimes times;
+};
+
+} // namespace fi
+
+#endif // FI_EXECUTION_EXECUTOR_H

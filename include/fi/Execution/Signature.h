@@ -1,0 +1,94 @@
+//===- Signature.h - what a program takes and gives -------------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Arguments and results of a program, and which argument plays which role in
+// its attentions and appends, read from the program's text or from the manifest
+// of a package alike. Tools make and check inputs from it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_EXECUTION_SIGNATURE_H
+#define FI_EXECUTION_SIGNATURE_H
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Support/HostTensor.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace fi {
+
+struct ArgumentInfo {
+  enum class Kind { Tensor, Pool, Scalar };
+  std::string name;
+  bool isPlan = false;
+  Kind kind = Kind::Tensor;
+  DType type = DType::F32;
+  /// -1: known at run time.
+  llvm::SmallVector<int64_t, 4> shape;
+};
+
+struct ResultInfo {
+  std::string name;
+  DType type = DType::F32;
+  llvm::SmallVector<int64_t, 4> shape;
+  /// The argument with as many rows.
+  int rowsOf = -1;
+};
+
+/// A KV view. Operands are indices of arguments; -1: absent.
+struct ViewInfo {
+  bool isPaged = false, isDense = false, isFused = false, isHND = false;
+  /// Keys of a page; -1: from the pool's shape.
+  int64_t page = -1;
+  int64_t heads = 0;
+  int keys = -1, values = -1;
+  /// In pages, or in tokens where the view is ragged.
+  int indptr = -1;
+  int pages = -1, last = -1, lengths = -1, origin = -1;
+};
+
+struct AttentionInfo {
+  int query = -1, rows = -1, positions = -1, scale = -1;
+  /// Elements of a query row.
+  int64_t dim = 0;
+  ViewInfo view;
+  /// Results of the program, -1 where the output goes elsewhere.
+  int output = -1, lse = -1;
+  /// Arguments that receive the outputs, where the query is a memref.
+  llvm::SmallVector<int, 2> outs;
+};
+
+struct AppendInfo {
+  int keys = -1, values = -1, rows = -1;
+  ViewInfo view;
+};
+
+struct Signature {
+  std::string program;
+  std::vector<ArgumentInfo> arguments;
+  std::vector<ResultInfo> results;
+  std::vector<AttentionInfo> attentions;
+  std::vector<AppendInfo> appends;
+
+  /// The argument with that name, or -1.
+  int find(llvm::StringRef argument) const;
+  /// The views of attentions and appends.
+  std::vector<ViewInfo> getViews() const;
+};
+
+llvm::Expected<Signature> getSignature(ProgramOp program);
+/// From a manifest (docs/abi.md).
+llvm::Expected<Signature> parseSignature(llvm::StringRef manifest);
+
+/// The program of that name; if the name is empty, the only one.
+llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
+                                      llvm::StringRef name);
+
+} // namespace fi
+
+#endif // FI_EXECUTION_SIGNATURE_H

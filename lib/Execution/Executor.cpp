@@ -1,0 +1,146 @@
+//===- Executor.cpp - runs a program on a backend by name -----------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What backends have in common, and the reference backend.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Execution/Executor.h"
+#include "ExecutorImpl.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cstring>
+
+using namespace fi;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+Executor::~Executor() = default;
+
+static constexpr llvm::StringLiteral kBackends[] = {
+#ifdef FI_HAVE_CPU_COMPILER
+    "cpu",
+#endif
+    "reference"};
+
+llvm::ArrayRef<llvm::StringLiteral> Executor::getBackends() {
+  return kBackends;
+}
+
+Expected<std::pair<SplitChoice, int64_t>> fi::parseSplit(StringRef text) {
+  using Result = std::pair<SplitChoice, int64_t>;
+  if (text.empty() || text == "default")
+    return Result(SplitChoice::Default, 0);
+  if (text == "balanced")
+    return Result(SplitChoice::Balanced, 0);
+  if (text == "none")
+    return Result(SplitChoice::None, 0);
+  int64_t keys;
+  StringRef number = text;
+  if (number.consume_front("fixed:") && !number.getAsInteger(10, keys) &&
+      keys > 0)
+    return Result(SplitChoice::Fixed, keys);
+  return createStringError("split: expected balanced, fixed:N with N > 0 keys, "
+                           "or none, but got '" +
+                           text + "'");
+}
+
+Expected<std::vector<HostTensor>>
+Executor::allocateResults(llvm::ArrayRef<HostValue> arguments) const {
+  std::vector<HostTensor> results;
+  for (const ResultInfo &info : signature.results) {
+    llvm::SmallVector<int64_t, 4> shape = info.shape;
+    if (!shape.empty() && shape[0] < 0 && info.rowsOf >= 0)
+      shape[0] = arguments[info.rowsOf].getTensor().getSize(0);
+    for (int64_t size : shape)
+      if (size < 0)
+        return createStringError("result '" + StringRef(info.name) +
+                                 "' has a size that does not follow from the "
+                                 "program's arguments");
+    results.emplace_back(info.type, shape);
+  }
+  return results;
+}
+
+Expected<std::string> Executor::explain() {
+  return createStringError("backend '" + name + "' makes no plan to explain");
+}
+
+Expected<std::string> Executor::getScheduleJson() {
+  return createStringError("backend '" + name + "' makes no plan to draw");
+}
+
+//===----------------------------------------------------------------------===//
+// Reference
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ReferenceExecutor : public Executor {
+public:
+  ReferenceExecutor(ProgramOp program, Signature programSignature,
+                    const ExecutorOptions &options)
+      : Executor("reference"), program(program) {
+    signature = std::move(programSignature);
+    reference.onlyRows = options.onlyRows;
+    reference.visibleKeys = &visibleKeys;
+  }
+
+  Error plan(llvm::ArrayRef<HostValue>) override { return Error::success(); }
+
+  Error run(llvm::ArrayRef<HostValue> arguments,
+            llvm::MutableArrayRef<HostTensor> results) override {
+    Stopwatch watch;
+    visibleKeys.clear();
+    auto made = interpretProgram(program, arguments, reference);
+    if (!made)
+      return made.takeError();
+    for (auto [to, from] : llvm::zip(results, *made)) {
+      if (to.getShape() != from.getShape() || !from.isContiguous())
+        return createStringError("a result has another shape than its type and "
+                                 "the rows of the query say");
+      std::memcpy(to.getData(), from.getData(),
+                  from.getNumElements() * getByteSize(from.getType()));
+    }
+    times.run = watch.getMilliseconds();
+    return Error::success();
+  }
+
+  llvm::ArrayRef<HostTensor> getVisibleKeys() const override {
+    return visibleKeys;
+  }
+
+private:
+  ProgramOp program;
+  ReferenceOptions reference;
+  std::vector<HostTensor> visibleKeys;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Executor>>
+Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
+                 const ExecutorOptions &options) {
+  auto program = findProgram(module, name);
+  if (!program)
+    return program.takeError();
+  auto signature = fi::getSignature(*program);
+  if (!signature)
+    return signature.takeError();
+  if (backend == "reference")
+    return std::make_unique<ReferenceExecutor>(*program, std::move(*signature),
+                                               options);
+#ifdef FI_HAVE_CPU_COMPILER
+  if (backend == "cpu")
+    return createCPUExecutor(module, name, std::move(*signature), options);
+#endif
+  llvm::SmallVector<StringRef> names(kBackends, std::end(kBackends));
+  return createStringError("backend: expected " + llvm::join(names, " or ") +
+                           ", but got '" + backend + "'");
+}

@@ -1,0 +1,34 @@
+//===- ExecutorImpl.h - what the files of fi/Execution share ----*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_EXECUTION_EXECUTORIMPL_H
+#define FI_LIB_EXECUTION_EXECUTORIMPL_H
+
+#include "fi/Execution/Executor.h"
+#include <chrono>
+
+namespace fi {
+
+class Stopwatch {
+public:
+  double getMilliseconds() const {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start)
+        .count();
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+};
+
+llvm::Expected<std::unique_ptr<Executor>>
+createCPUExecutor(mlir::ModuleOp module, llvm::StringRef name,
+                  Signature signature, const ExecutorOptions &options);
+
+} // namespace fi
+
+#endif // FI_LIB_EXECUTION_EXECUTORIMPL_H

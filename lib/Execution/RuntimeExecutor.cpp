@@ -1,0 +1,275 @@
+//===- RuntimeExecutor.cpp - backends that the runtime plans and runs -----===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Packages, from a directory or just compiled for this CPU, through the
+// runtime's C interface.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExecutorImpl.h"
+#include "fi-runtime/fi_runtime.h"
+#include "fi/Support/File.h"
+#ifdef FI_HAVE_CPU_COMPILER
+#include "fi/Target/CPU/CPUCompiler.h"
+#endif
+#include "llvm/Support/Path.h"
+#include <cstdlib>
+
+using namespace fi;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+static Error runtimeError() {
+  return createStringError(Twine(fi_last_error()));
+}
+
+/// The runtime has no f64.
+static std::optional<fi_dtype> toRuntime(DType type) {
+  switch (type) {
+  case DType::F32:
+    return FI_F32;
+  case DType::F16:
+    return FI_F16;
+  case DType::BF16:
+    return FI_BF16;
+  case DType::I32:
+    return FI_I32;
+  case DType::I64:
+    return FI_I64;
+  case DType::I8:
+    return FI_I8;
+  case DType::I1:
+    return FI_I1;
+  case DType::F64:
+    break;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+class RuntimeExecutor : public Executor {
+public:
+  RuntimeExecutor(StringRef name, Signature programSignature,
+                  const ExecutorOptions &options)
+      : Executor(name), options(options) {
+    signature = std::move(programSignature);
+  }
+  ~RuntimeExecutor() override {
+    fi_plan_destroy(runtimePlan);
+    fi_package_release(package);
+    std::free(workspace);
+  }
+
+  Error plan(llvm::ArrayRef<HostValue> arguments) override;
+  Error run(llvm::ArrayRef<HostValue> arguments,
+            llvm::MutableArrayRef<HostTensor> results) override;
+  Expected<std::string> explain() override { return takeText(fi_plan_explain); }
+  Expected<std::string> getScheduleJson() override {
+    return takeText(fi_plan_schedule_json);
+  }
+  int getWorkers() const override {
+    return runtimePlan ? fi_plan_workers(runtimePlan) : options.workers;
+  }
+
+  fi_package *package = nullptr;
+#ifdef FI_HAVE_CPU_COMPILER
+  /// The code that a package in memory points into.
+  std::unique_ptr<cpu::CompiledProgram> compiled;
+#endif
+  void setCompileTime(double milliseconds, bool cached) {
+    times.compile = milliseconds;
+    times.cached = cached;
+  }
+
+private:
+  static Error toTensor(const HostTensor &from, StringRef what, fi_tensor &to) {
+    std::optional<fi_dtype> type = toRuntime(from.getType());
+    if (!type)
+      return createStringError("'" + what + "': the runtime has no " +
+                               fi::getName(from.getType()));
+    to = {from.getData(), *type, static_cast<int32_t>(from.getRank()),
+          from.getShape().data(), from.getStrides().data()};
+    return Error::success();
+  }
+  /// The values of one group, in order.
+  Error collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
+                llvm::SmallVectorImpl<fi_value> &out) const;
+  Expected<std::string> takeText(fi_status (*get)(const fi_plan *, char **)) {
+    if (!runtimePlan)
+      return createStringError("expected a plan before asking about it");
+    char *text = nullptr;
+    if (get(runtimePlan, &text) != FI_OK)
+      return runtimeError();
+    std::string result = text;
+    fi_string_free(text);
+    return result;
+  }
+
+  ExecutorOptions options;
+  fi_plan *runtimePlan = nullptr;
+  void *workspace = nullptr;
+  size_t workspaceBytes = 0;
+};
+
+} // namespace
+
+Error RuntimeExecutor::collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
+                               llvm::SmallVectorImpl<fi_value> &out) const {
+  for (auto [info, argument] : llvm::zip(signature.arguments, arguments)) {
+    if (info.isPlan != isPlan)
+      continue;
+    fi_value value = {};
+    switch (argument.getKind()) {
+    case HostValue::Kind::Tensor:
+      value.kind = FI_VALUE_TENSOR;
+      if (Error error =
+              toTensor(argument.getTensor(), info.name, value.as.tensor))
+        return error;
+      break;
+    case HostValue::Kind::Float:
+      value.kind = FI_VALUE_FLOAT;
+      value.as.f32 = static_cast<float>(argument.getNumber());
+      break;
+    case HostValue::Kind::Integer:
+      value.kind = FI_VALUE_INTEGER;
+      value.as.i64 = argument.getInteger();
+      break;
+    }
+    out.push_back(value);
+  }
+  return Error::success();
+}
+
+Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
+  llvm::SmallVector<fi_value> planValues, runValues;
+  if (Error error = collect(arguments, /*isPlan=*/true, planValues))
+    return error;
+  if (Error error = collect(arguments, /*isPlan=*/false, runValues))
+    return error;
+  llvm::SmallVector<fi_tensor> shapes;
+  for (const fi_value &value : runValues) {
+    fi_tensor shape = {};
+    if (value.kind == FI_VALUE_TENSOR)
+      shape = value.as.tensor;
+    shapes.push_back(shape);
+  }
+  fi_plan_options planOptions = {};
+  planOptions.struct_size = sizeof(planOptions);
+  planOptions.workers = options.workers;
+  planOptions.split_policy =
+      options.split == SplitChoice::Balanced ? FI_SPLIT_BALANCED
+      : options.split == SplitChoice::Fixed  ? FI_SPLIT_FIXED
+      : options.split == SplitChoice::None   ? FI_SPLIT_NONE
+                                             : FI_SPLIT_DEFAULT;
+  planOptions.split_keys = options.splitKeys;
+  planOptions.run_shapes = shapes.empty() ? nullptr : shapes.data();
+  // Rows behind the last request are padding; the plan must know of them.
+  for (const AttentionInfo &attention : signature.attentions)
+    if (attention.query >= 0 && attention.rows >= 0) {
+      int64_t rows = arguments[attention.query].getTensor().getSize(0);
+      const HostTensor &indptr = arguments[attention.rows].getTensor();
+      int64_t requests = indptr.getSize(0) - 1;
+      if (requests >= 0 && rows > indptr.getInteger({requests}))
+        planOptions.rows = rows;
+    }
+
+  Stopwatch watch;
+  fi_status status =
+      runtimePlan
+          ? fi_plan_update(runtimePlan, planValues.data(), planValues.size(),
+                           &planOptions)
+          : fi_plan_create(package, planValues.data(), planValues.size(),
+                           &planOptions, &runtimePlan);
+  if (status != FI_OK)
+    return runtimeError();
+  times.plan = watch.getMilliseconds();
+  size_t bytes = fi_plan_workspace_bytes(runtimePlan);
+  if (bytes > workspaceBytes) {
+    std::free(workspace);
+    size_t rounded = (bytes + FI_WORKSPACE_ALIGNMENT - 1) /
+                     FI_WORKSPACE_ALIGNMENT * FI_WORKSPACE_ALIGNMENT;
+    workspace = std::aligned_alloc(FI_WORKSPACE_ALIGNMENT, rounded);
+    workspaceBytes = workspace ? rounded : 0;
+    if (!workspace)
+      return createStringError("cannot allocate a workspace of " +
+                               Twine(bytes) + " bytes");
+  }
+  return Error::success();
+}
+
+Error RuntimeExecutor::run(llvm::ArrayRef<HostValue> arguments,
+                           llvm::MutableArrayRef<HostTensor> results) {
+  if (!runtimePlan)
+    return createStringError("expected a plan before a run");
+  llvm::SmallVector<fi_value> values;
+  if (Error error = collect(arguments, /*isPlan=*/false, values))
+    return error;
+  llvm::SmallVector<fi_tensor> outputs(results.size());
+  for (auto [i, result] : llvm::enumerate(results))
+    if (Error error = toTensor(result, signature.results[i].name, outputs[i]))
+      return error;
+  Stopwatch watch;
+  if (fi_run(runtimePlan, fi_plan_generation(runtimePlan), values.data(),
+             values.size(), outputs.data(), outputs.size(), workspace,
+             workspaceBytes) != FI_OK)
+    return runtimeError();
+  times.run = watch.getMilliseconds();
+  return Error::success();
+}
+
+Expected<std::unique_ptr<Executor>>
+Executor::openPackage(StringRef path, const ExecutorOptions &options) {
+  Stopwatch watch;
+  fi_package *package = nullptr;
+  if (fi_package_open(path.str().c_str(), &package) != FI_OK)
+    return runtimeError();
+  llvm::SmallString<128> file(path);
+  llvm::sys::path::append(file, "manifest.json");
+  auto manifest = readFile(file);
+  if (!manifest) {
+    fi_package_release(package);
+    return manifest.takeError();
+  }
+  auto signature = parseSignature((*manifest)->getBuffer());
+  if (!signature) {
+    fi_package_release(package);
+    return signature.takeError();
+  }
+  auto executor = std::make_unique<RuntimeExecutor>(
+      "package", std::move(*signature), options);
+  executor->package = package;
+  executor->setCompileTime(watch.getMilliseconds(), /*cached=*/true);
+  return executor;
+}
+
+#ifdef FI_HAVE_CPU_COMPILER
+Expected<std::unique_ptr<Executor>>
+fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
+                      Signature signature, const ExecutorOptions &options) {
+  Stopwatch watch;
+  cpu::CompileOptions compileOptions;
+  compileOptions.optLevel = options.optLevel;
+  auto compiled = cpu::CompiledProgram::compile(module, name, compileOptions);
+  if (!compiled)
+    return compiled.takeError();
+  auto executor =
+      std::make_unique<RuntimeExecutor>("cpu", std::move(signature), options);
+  StringRef manifest = (*compiled)->getManifest();
+  if (fi_package_from_memory(manifest.data(), manifest.size(),
+                             cpu::CompiledProgram::lookupCallback,
+                             compiled->get(), &executor->package) != FI_OK)
+    return runtimeError();
+  executor->compiled = std::move(*compiled);
+  executor->setCompileTime(watch.getMilliseconds(),
+                           executor->compiled->getTimes().cached);
+  return executor;
+}
+#endif

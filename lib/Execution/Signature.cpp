@@ -1,0 +1,339 @@
+//===- Signature.cpp - what a program takes and gives ---------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Execution/Signature.h"
+#include "fi/Support/File.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace fi;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+int Signature::find(StringRef argument) const {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].name == argument)
+      return i;
+  return -1;
+}
+
+std::vector<ViewInfo> Signature::getViews() const {
+  std::vector<ViewInfo> views;
+  for (const AttentionInfo &attention : attentions)
+    views.push_back(attention.view);
+  for (const AppendInfo &append : appends)
+    views.push_back(append.view);
+  return views;
+}
+
+Expected<ProgramOp> fi::findProgram(ModuleOp module, StringRef name) {
+  llvm::SmallVector<ProgramOp> programs(module.getOps<ProgramOp>());
+  if (programs.empty())
+    return createStringError("expected a fi.program, but the module has none");
+  if (name.empty() && programs.size() == 1)
+    return programs.front();
+  llvm::SmallVector<StringRef> names;
+  for (ProgramOp program : programs) {
+    if (program.getSymName() == name)
+      return program;
+    names.push_back(program.getSymName());
+  }
+  std::string list = llvm::join(names, ", ");
+  if (name.empty())
+    return createStringError("the module has several programs; choose one of " +
+                             list);
+  return createStringError("no program is named '" + name +
+                           "'; the module has " + list);
+}
+
+//===----------------------------------------------------------------------===//
+// From a program
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class SignatureBuilder {
+public:
+  explicit SignatureBuilder(ProgramOp program) : program(program) {}
+  Expected<Signature> build();
+
+private:
+  /// The argument that a value is, or -1.
+  static int argumentOf(Value value) {
+    auto argument = dyn_cast_or_null<BlockArgument>(value);
+    return argument && isa<ProgramOp>(argument.getOwner()->getParentOp())
+               ? static_cast<int>(argument.getArgNumber())
+               : -1;
+  }
+  int resultOf(Value value) {
+    Operation *terminator = program.getBody().front().getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands())
+      if (operand.get() == value)
+        return operand.getOperandNumber();
+    return -1;
+  }
+  /// The query whose rows a value has.
+  static int rowsOf(Value value);
+  static ViewInfo viewOf(Value value);
+
+  ProgramOp program;
+};
+
+int SignatureBuilder::rowsOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      value = attention.getQuery();
+    else if (auto merge = dyn_cast<MergeOp>(op); merge && op->getNumOperands())
+      value = op->getOperand(0);
+    else if (isa<FinalizeOp, MergeSegmentsOp>(op))
+      value = op->getOperand(0);
+    else
+      return -1;
+  }
+  return argumentOf(value);
+}
+
+ViewInfo SignatureBuilder::viewOf(Value value) {
+  ViewInfo view;
+  if (auto paged = value.getDefiningOp<PagedViewOp>()) {
+    auto type = cast<PagedKVType>(paged.getResult().getType());
+    view.isPaged = true;
+    view.isDense = type.getDense();
+    view.isFused = type.getFused();
+    view.isHND = type.getOrder() == HeadOrder::HND;
+    view.page = ShapedType::isDynamic(type.getPage()) ? -1 : type.getPage();
+    view.heads = type.getHeads();
+    auto pools = paged.getPools();
+    view.keys = argumentOf(pools.front());
+    view.values = argumentOf(pools.back());
+    auto tables = paged.getTables();
+    if (view.isDense) {
+      view.pages = argumentOf(tables[0]);
+      view.lengths = argumentOf(tables[1]);
+    } else {
+      view.indptr = argumentOf(tables[0]);
+      view.pages = argumentOf(tables[1]);
+      view.last = argumentOf(tables[2]);
+    }
+    view.origin = argumentOf(paged.getOrigin());
+  } else if (auto ragged = value.getDefiningOp<RaggedViewOp>()) {
+    auto type = cast<RaggedKVType>(ragged.getResult().getType());
+    view.isHND = type.getOrder() == HeadOrder::HND;
+    view.heads = type.getHeads();
+    auto pools = ragged.getPools();
+    view.keys = argumentOf(pools.front());
+    view.values = argumentOf(pools.back());
+    view.indptr = argumentOf(ragged.getIndptr());
+    view.origin = argumentOf(ragged.getOrigin());
+  }
+  return view;
+}
+
+Expected<Signature> SignatureBuilder::build() {
+  Signature signature;
+  signature.program = program.getSymName().str();
+  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+    ArgumentInfo info;
+    info.name = program.getArgumentName(i);
+    info.isPlan = program.isPlanArgument(i);
+    info.kind = isa<MemRefType>(type)         ? ArgumentInfo::Kind::Pool
+                : isa<RankedTensorType>(type) ? ArgumentInfo::Kind::Tensor
+                                              : ArgumentInfo::Kind::Scalar;
+    std::optional<DType> dtype = getDType(getElementTypeOrSelf(type));
+    if (!dtype)
+      return createStringError("argument '" + StringRef(info.name) +
+                               "' has an element type that a host tensor "
+                               "cannot hold");
+    info.type = *dtype;
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      for (int64_t size : shaped.getShape())
+        info.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    signature.arguments.push_back(std::move(info));
+  }
+  Operation *terminator = program.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    ResultInfo info;
+    info.name = "result" + std::to_string(i);
+    auto type = cast<ShapedType>(value.getType());
+    std::optional<DType> dtype = getDType(type.getElementType());
+    if (!dtype)
+      return createStringError("result " + Twine(i) +
+                               " has an element type that a host tensor cannot "
+                               "hold");
+    info.type = *dtype;
+    for (int64_t size : type.getShape())
+      info.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    info.rowsOf = rowsOf(value);
+    signature.results.push_back(std::move(info));
+  }
+  for (Operation &op : program.getBody().front()) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      AttentionInfo info;
+      info.query = argumentOf(attention.getQuery());
+      info.rows = argumentOf(attention.getRows());
+      info.positions = argumentOf(attention.getPositions());
+      info.scale = argumentOf(attention.getScaleValue());
+      info.dim = attention.getQueryType().getDimSize(2);
+      info.view = viewOf(attention.getView());
+      for (Value place : attention.getOuts())
+        info.outs.push_back(argumentOf(place));
+      if (attention.getNumResults() > 0)
+        info.output = resultOf(attention.getResult(0));
+      if (attention.getNumResults() > 1)
+        info.lse = resultOf(attention.getResult(1));
+      // A state's output appears where it is finalised.
+      if (attention.returnsState() && attention.getNumResults() > 0 &&
+          attention.getResult(0).hasOneUse())
+        if (auto finalize =
+                dyn_cast<FinalizeOp>(*attention.getResult(0).user_begin())) {
+          info.output = resultOf(finalize.getOutput());
+          if (finalize.getStatistic())
+            info.lse = resultOf(finalize.getStatistic());
+        }
+      signature.attentions.push_back(std::move(info));
+    } else if (auto append = dyn_cast<AppendOp>(op)) {
+      signature.appends.push_back(
+          {argumentOf(append.getKeys()), argumentOf(append.getValues()),
+           argumentOf(append.getRows()), viewOf(append.getView())});
+    }
+  }
+  return signature;
+}
+
+} // namespace
+
+Expected<Signature> fi::getSignature(ProgramOp program) {
+  return SignatureBuilder(program).build();
+}
+
+//===----------------------------------------------------------------------===//
+// From a manifest
+//===----------------------------------------------------------------------===//
+
+static std::optional<DType> parseManifestDType(StringRef name) {
+  return name == "index" ? DType::I64 : parseDType(name);
+}
+
+/// The shape of an entry; null is a size known at run time.
+static llvm::SmallVector<int64_t, 4> shapeOf(const llvm::json::Object &entry) {
+  llvm::SmallVector<int64_t, 4> shape;
+  if (const llvm::json::Array *sizes = entry.getArray("shape"))
+    for (const llvm::json::Value &size : *sizes)
+      shape.push_back(size.getAsInteger().value_or(-1));
+  return shape;
+}
+
+Expected<Signature> fi::parseSignature(StringRef manifest) {
+  auto root = parseJson(manifest, "manifest.json");
+  if (!root)
+    return root.takeError();
+  auto malformed = [](const Twine &what) {
+    return createStringError("'manifest.json': " + what);
+  };
+  const llvm::json::Object *object = root->getAsObject();
+  if (!object)
+    return malformed("expected an object");
+  Signature signature;
+  signature.program = object->getString("program").value_or("").str();
+  const llvm::json::Array *arguments = object->getArray("arguments"),
+                          *results = object->getArray("results"),
+                          *stages = object->getArray("stages");
+  if (!arguments || !results || !stages)
+    return malformed("expected the arrays 'arguments', 'results', 'stages'");
+  for (const llvm::json::Value &value : *arguments) {
+    const llvm::json::Object *entry = value.getAsObject();
+    std::optional<DType> type =
+        entry ? parseManifestDType(entry->getString("dtype").value_or(""))
+              : std::nullopt;
+    if (!type)
+      return malformed("expected arguments with a dtype");
+    StringRef kind = entry->getString("kind").value_or("tensor");
+    signature.arguments.push_back({entry->getString("name").value_or("").str(),
+                                   entry->getString("group") == "plan",
+                                   kind == "pool" ? ArgumentInfo::Kind::Pool
+                                   : kind == "scalar"
+                                       ? ArgumentInfo::Kind::Scalar
+                                       : ArgumentInfo::Kind::Tensor,
+                                   *type, shapeOf(*entry)});
+  }
+  auto argument = [&](const llvm::json::Object &entry, StringRef key) {
+    return signature.find(entry.getString(key).value_or(""));
+  };
+  auto resultNamed = [&](std::optional<StringRef> name) {
+    for (size_t i = 0; name && i < signature.results.size(); ++i)
+      if (signature.results[i].name == *name)
+        return static_cast<int>(i);
+    return -1;
+  };
+  for (const llvm::json::Value &value : *results) {
+    const llvm::json::Object *entry = value.getAsObject();
+    std::optional<DType> type =
+        entry ? parseManifestDType(entry->getString("dtype").value_or(""))
+              : std::nullopt;
+    if (!type)
+      return malformed("expected results with a dtype");
+    signature.results.push_back({entry->getString("name").value_or("").str(),
+                                 *type, shapeOf(*entry),
+                                 argument(*entry, "rows_of")});
+  }
+  for (const llvm::json::Value &value : *stages) {
+    const llvm::json::Object *stage = value.getAsObject();
+    const llvm::json::Object *entry =
+        stage ? stage->getObject("view") : nullptr;
+    if (!entry)
+      continue;
+    ViewInfo view;
+    view.isPaged = entry->getString("kind") == "paged";
+    view.isHND = entry->getString("order") == "HND";
+    view.page = entry->getInteger("page").value_or(-1);
+    view.heads = entry->getInteger("heads").value_or(0);
+    view.keys = argument(*entry, "keys");
+    view.values = argument(*entry, "values");
+    // A fused pool has a dimension for keys and values.
+    view.isFused = view.isPaged && view.keys >= 0 &&
+                   signature.arguments[view.keys].shape.size() == 5;
+    if (view.values < 0)
+      view.values = view.keys;
+    view.indptr = argument(*entry, "indptr");
+    view.pages = argument(*entry, "pages");
+    view.last = argument(*entry, "last");
+    view.lengths = argument(*entry, "lengths");
+    view.origin = argument(*entry, "origin");
+    view.isDense = view.isPaged && view.indptr < 0;
+    StringRef op = stage->getString("op").value_or("");
+    if (op == "attention") {
+      AttentionInfo info;
+      info.query = argument(*stage, "query");
+      info.rows = argument(*stage, "rows");
+      info.positions = argument(*stage, "positions");
+      info.view = view;
+      if (const llvm::json::Object *dims = stage->getObject("dims"))
+        info.dim = dims->getInteger("qk").value_or(0);
+      if (const llvm::json::Object *outputs = stage->getObject("outputs")) {
+        info.output = resultNamed(outputs->getString("o"));
+        info.lse = resultNamed(outputs->getString("lse"));
+      }
+      signature.attentions.push_back(std::move(info));
+    } else if (op == "append") {
+      AppendInfo info;
+      info.rows = argument(*stage, "rows");
+      info.view = view;
+      // The manifest lists an append's buffers in the kernel's order: the new
+      // keys and values first.
+      if (const llvm::json::Array *buffers = stage->getArray("buffers");
+          buffers && buffers->size() >= 2) {
+        info.keys = signature.find((*buffers)[0].getAsString().value_or(""));
+        info.values = signature.find((*buffers)[1].getAsString().value_or(""));
+      }
+      signature.appends.push_back(std::move(info));
+    }
+  }
+  return signature;
+}

@@ -1,0 +1,355 @@
+//===- fi-run.cpp - runs a program on tensors -----------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads a program or a package and a batch, runs it on one backend, and shows,
+// saves or compares the results. docs/fi-run.md is the manual.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+#include "fi/Execution/Executor.h"
+#include "fi/Execution/Inputs.h"
+#include "fi/InitAll.h"
+#include "fi/Support/Batch.h"
+#include "fi/Support/File.h"
+#include "fi/Support/Npy.h"
+#include "fi/Support/SchedulePlot.h"
+#ifdef FI_HAVE_CPU_COMPILER
+#include "fi/Target/CPU/CPUCompiler.h"
+#endif
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace fi;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace cl = llvm::cl;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static cl::OptionCategory category("Options of fi-run");
+
+static cl::opt<std::string> inputPath(cl::Positional, cl::Required,
+                                      cl::desc("FILE.mlir|PACKAGE"),
+                                      cl::cat(category));
+static cl::opt<std::string>
+    programName("program", cl::value_desc("name"), cl::cat(category),
+                cl::desc("The program to run, where the file has several"));
+static cl::opt<std::string> batchPath(
+    "batch", cl::value_desc("file.json|file.csv"), cl::cat(category),
+    cl::desc("The batch: values of arguments, or lengths of requests (default: "
+             "the .json beside the program's file, if there is one)"));
+static cl::list<std::string>
+    tensorFiles("tensor", cl::value_desc("name=file.npy"), cl::cat(category),
+                cl::desc("Value of one argument, before the batch's"));
+static cl::opt<std::string>
+    archivePath("npz", cl::value_desc("file.npz"), cl::cat(category),
+                cl::desc("Values of the arguments that the archive names"));
+static cl::opt<uint64_t>
+    seed("seed", cl::value_desc("n"), cl::init(1), cl::cat(category),
+         cl::desc("Seed of what has no value, where the batch states none "
+                  "(default 1)"));
+static cl::opt<bool> nanUnused(
+    "nan-unused", cl::init(true), cl::cat(category),
+    cl::desc("Fill what no request uses of made pools with NaN (default on)"));
+
+static cl::opt<std::string> backendName(
+    "backend", cl::value_desc("name"), cl::cat(category),
+    cl::desc("cpu: compiled for this machine; reference: interpreted in double "
+             "(default: cpu where it is built in)"));
+static cl::list<std::string> compareNames(
+    "compare", cl::CommaSeparated, cl::value_desc("backend,..."),
+    cl::cat(category),
+    cl::desc("Run these backends too and compare; ends with 1 if a difference "
+             "exceeds what rounding explains"));
+static cl::opt<std::string>
+    sourcePath("source", cl::value_desc("file.mlir"), cl::cat(category),
+               cl::desc("The text of a package's program, for --compare"));
+static cl::opt<int64_t> sampleCount(
+    "sample", cl::value_desc("n"), cl::init(0), cl::cat(category),
+    cl::desc("Compare n rows and heads, chosen by the seed (default: all)"));
+static cl::opt<int> workers("workers", cl::value_desc("n"), cl::init(0),
+                            cl::cat(category),
+                            cl::desc("Threads (default: one a core)"));
+static cl::opt<std::string> splitText(
+    "split", cl::value_desc("balanced|fixed:N|none"), cl::cat(category),
+    cl::desc("How the plan cuts the keys of a request (default: as the program "
+             "says)"));
+
+static cl::opt<bool>
+    print("print", cl::cat(category),
+          cl::desc("Print rows, visible keys, log-sum-exp and outputs"));
+static cl::opt<bool> explain("explain", cl::cat(category),
+                             cl::desc("Print what the plan chose and why"));
+static cl::opt<bool> timing("timing", cl::cat(category),
+                            cl::desc("Print the times of compiling, planning "
+                                     "and running"));
+static cl::opt<unsigned> repeat(
+    "repeat", cl::value_desc("n"), cl::init(1), cl::cat(category),
+    cl::desc("Run n times and print the fastest time (programs that append "
+             "run once)"));
+static cl::opt<std::string> plotPath("plot-schedule",
+                                     cl::value_desc("file.svg"),
+                                     cl::cat(category),
+                                     cl::desc("Draw the plan's schedule"));
+static cl::opt<std::string>
+    savePath("save", cl::value_desc("file.npz"), cl::cat(category),
+             cl::desc("Save results, and pools that the program writes"));
+
+static const char *const overview =
+    "fi-run: runs an attention program on tensors\n\n"
+    "The program is MLIR text with a fi.program, or a compiled package. Its "
+    "plan\n"
+    "arguments come from the batch; run arguments without a value are seeded\n"
+    "normal numbers of the shape that follows from the batch.\n";
+
+static const char *const examples =
+    "\nEXAMPLES:\n\n"
+    "  fi-run examples/three-requests.mlir --compare=reference --print\n"
+    "      run the batch beside the file, show each request's rows\n"
+    "  fi-run llama.mlir --batch=requests.csv --explain --plot-schedule=s.svg\n"
+    "      make tables for the lengths in requests.csv (columns "
+    "q_len,kv_len),\n"
+    "      say what the plan chose, draw it\n"
+    "  fi-run llama.mlir --batch=b.json --tensor q=q.npy --save=out.npz\n"
+    "      take the query from a file, save the results\n"
+    "  fi-run llama.fipkg --batch=b.json --timing --repeat=20\n"
+    "      run a package, without the compiler\n";
+
+//===----------------------------------------------------------------------===//
+// Input
+//===----------------------------------------------------------------------===//
+
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+parseModule(StringRef path, mlir::MLIRContext &context) {
+  auto buffer = readFile(path);
+  if (!buffer)
+    return buffer.takeError();
+  auto manager = std::make_shared<llvm::SourceMgr>();
+  manager->AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  mlir::SourceMgrDiagnosticHandler handler(*manager, &context, llvm::errs());
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(*manager, &context);
+  if (!module)
+    return createStringError("'" + path + "' is not a valid program");
+  return module;
+}
+
+static Expected<Batch> findBatch() {
+  std::string path = batchPath;
+  if (path.empty() && StringRef(inputPath).ends_with(".mlir")) {
+    llvm::SmallString<128> beside = StringRef(inputPath);
+    llvm::sys::path::replace_extension(beside, ".json");
+    if (llvm::sys::fs::exists(beside))
+      path = beside.str().str();
+  }
+  if (path.empty())
+    return Batch();
+  return readBatch(path);
+}
+
+static Error readTensors(std::vector<NamedTensor> &tensors) {
+  for (const std::string &text : tensorFiles) {
+    auto [name, path] = StringRef(text).split('=');
+    if (name.empty() || path.empty())
+      return createStringError("--tensor: expected name=file.npy, but got '" +
+                               Twine(text) + "'");
+    auto tensor = readNpy(path);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.push_back({name.str(), std::move(*tensor)});
+  }
+  if (archivePath.empty())
+    return Error::success();
+  auto archive = readNpz(archivePath);
+  if (!archive)
+    return archive.takeError();
+  for (NamedTensor &tensor : *archive)
+    if (llvm::none_of(tensors, [&](const NamedTensor &given) {
+          return given.name == tensor.name;
+        }))
+      tensors.push_back(std::move(tensor));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// Whether a run writes arguments, so that each backend needs its own.
+static bool writesArguments(const Signature &signature) {
+  return !signature.appends.empty() ||
+         llvm::any_of(signature.attentions, [](const AttentionInfo &attention) {
+           return !attention.outs.empty();
+         });
+}
+
+static std::vector<HostValue> takeArguments(const Signature &signature,
+                                            llvm::ArrayRef<HostValue> from) {
+  std::vector<HostValue> arguments;
+  bool writes = writesArguments(signature);
+  for (auto [info, value] : llvm::zip(signature.arguments, from))
+    arguments.push_back(writes && info.kind == ArgumentInfo::Kind::Pool
+                            ? cloneValue(value)
+                            : value);
+  return arguments;
+}
+
+static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
+                   BackendRun &out) {
+  const Signature &signature = executor.getSignature();
+  out.backend = executor.getName().str();
+  out.arguments = takeArguments(signature, inputs);
+  auto results = executor.allocateResults(out.arguments);
+  if (!results)
+    return results.takeError();
+  out.results = std::move(*results);
+  if (Error error = executor.plan(out.arguments))
+    return error;
+  unsigned runs = writesArguments(signature) ? 1 : std::max(1u, +repeat);
+  double fastest = 0;
+  for (unsigned i = 0; i < runs; ++i) {
+    if (Error error = executor.run(out.arguments, out.results))
+      return error;
+    double time = executor.getTimes().run;
+    fastest = i == 0 ? time : std::min(fastest, time);
+  }
+  out.visibleKeys = executor.getVisibleKeys().vec();
+  if (timing) {
+    const ExecutorTimes &times = executor.getTimes();
+    llvm::outs() << "time on " << out.backend << ": ";
+    if (times.compile > 0)
+      llvm::outs() << llvm::format("compile %.1f ms%s, ", times.compile,
+                                   times.cached ? " (cached)" : "");
+    llvm::outs() << llvm::format("plan %.3f ms, run %.3f ms", times.plan,
+                                 fastest);
+    if (runs > 1)
+      llvm::outs() << " (fastest of " << runs << ")";
+    llvm::outs() << '\n';
+  }
+  return Error::success();
+}
+
+static Error save(const Signature &signature, const BackendRun &run) {
+  std::vector<NamedTensor> tensors;
+  for (auto [info, tensor] : llvm::zip(signature.results, run.results))
+    tensors.push_back({info.name, tensor});
+  if (writesArguments(signature))
+    for (auto [info, value] : llvm::zip(signature.arguments, run.arguments))
+      if (info.kind == ArgumentInfo::Kind::Pool)
+        tensors.push_back({info.name, value.getTensor()});
+  return writeNpz(savePath, tensors);
+}
+
+static Error runTool() {
+  auto split = parseSplit(splitText);
+  if (!split)
+    return createStringError("--" + llvm::toString(split.takeError()));
+  if (workers < 0 || workers > 4096)
+    return createStringError("--workers: expected 0 to 4096, but got " +
+                             Twine(workers));
+  if (sampleCount < 0)
+    return createStringError("--sample: expected at least 0, but got " +
+                             Twine(sampleCount));
+  ExecutorOptions options;
+  options.workers = workers;
+  std::tie(options.split, options.splitKeys) = *split;
+
+  auto batch = findBatch();
+  if (!batch)
+    return batch.takeError();
+  std::string name = programName.empty() ? batch->program : programName;
+
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+#ifdef FI_HAVE_CPU_COMPILER
+  cpu::registerCompiler(registry);
+#endif
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  bool isPackage = llvm::sys::fs::is_directory(inputPath);
+  std::string textPath = isPackage ? sourcePath : inputPath;
+  if (!textPath.empty()) {
+    auto parsed = parseModule(textPath, context);
+    if (!parsed)
+      return parsed.takeError();
+    module = std::move(*parsed);
+  }
+  if (isPackage && !backendName.empty())
+    return createStringError("--backend: a package brings its own code; leave "
+                             "the option away");
+  if (!module && !compareNames.empty())
+    return createStringError("--compare: a package has no text to run on "
+                             "another backend; give it by --source=FILE.mlir");
+
+  std::string backend =
+      backendName.empty() ? Executor::getBackends().front().str() : backendName;
+  auto executor = isPackage ? Executor::openPackage(inputPath, options)
+                            : Executor::create(backend, *module, name, options);
+  if (!executor)
+    return executor.takeError();
+  const Signature &signature = (*executor)->getSignature();
+
+  InputOptions inputOptions;
+  inputOptions.seed = seed;
+  inputOptions.nanUnused = nanUnused;
+  if (Error error = readTensors(inputOptions.tensors))
+    return error;
+  auto inputs = makeInputs(signature, *batch, inputOptions);
+  if (!inputs)
+    return inputs.takeError();
+
+  BackendRun run;
+  if (Error error = runOn(**executor, *inputs, run))
+    return error;
+  printSummary(llvm::outs(), signature, run);
+  if (print)
+    printAttentions(llvm::outs(), signature, run, nullptr);
+  if (explain) {
+    auto text = (*executor)->explain();
+    if (!text)
+      return text.takeError();
+    llvm::outs() << *text;
+  }
+  if (!plotPath.empty()) {
+    auto json = (*executor)->getScheduleJson();
+    if (!json)
+      return json.takeError();
+    auto picture = plotSchedule(*json);
+    if (!picture)
+      return picture.takeError();
+    if (Error error = writeFile(
+            plotPath, [&](llvm::raw_ostream &stream) { stream << *picture; }))
+      return error;
+  }
+  if (!savePath.empty())
+    return save(signature, run);
+  return Error::success();
+}
+
+int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  cl::extrahelp help(examples);
+  cl::ParseCommandLineOptions(argc, argv, overview);
+  if (Error error = runTool()) {
+    llvm::outs().flush();
+    llvm::errs() << "fi-run: error: " << llvm::toString(std::move(error))
+                 << '\n';
+    return 1;
+  }
+  return 0;
+}
