@@ -182,6 +182,18 @@ Expected<Signature> SignatureBuilder::build() {
       info.scale = argumentOf(attention.getScaleValue());
       info.dim = attention.getQueryType().getDimSize(2);
       info.view = viewOf(attention.getView());
+      if (FloatAttr scale = attention.getScaleAttr())
+        info.scaleNumber = scale.getValueAsDouble();
+      info.hasPlainScores =
+          !attention.getScoreAttr() && attention.getScoreRegion().empty() &&
+          attention.getQueryRegion().empty() &&
+          attention.getKeyRegion().empty() && !attention.getSink();
+      for (Value capture : attention.getCaptures())
+        info.captures.push_back(argumentOf(capture));
+      if (attention.getSink())
+        info.captures.push_back(argumentOf(attention.getSink()));
+      if (auto softmax = dyn_cast<SoftmaxAttr>(attention.getNormaliser()))
+        info.isBaseE = softmax.getBase() == LseBase::E;
       for (Value place : attention.getOuts())
         info.outs.push_back(argumentOf(place));
       if (attention.getNumResults() > 0)

@@ -45,6 +45,31 @@ void fi::printSummary(llvm::raw_ostream &out, const Signature &signature,
   }
 }
 
+bool fi::printComparisons(llvm::raw_ostream &out, llvm::StringRef backend,
+                          llvm::ArrayRef<Comparison> comparisons) {
+  out << "compared with " << backend << ":\n";
+  bool passed = true;
+  int64_t elements = 0, failed = 0;
+  for (const Comparison &c : comparisons) {
+    elements += c.compared;
+    failed += c.failed;
+    passed &= c.passed();
+    out << "  " << c.name << ": largest error "
+        << format("%.3g, allowed %.3g", c.maxError, c.tolerance);
+    if (c.compared > 0)
+      out << ", worst at " << formatShape(c.worst)
+          << format(": got %.9g, expected %.9g", c.got, c.expected);
+    if (!c.passed())
+      out << "; " << c.failed << " of " << c.compared << " differ by more";
+    out << '\n';
+  }
+  if (passed)
+    out << "PASS: " << elements << " elements agree\n";
+  else
+    out << "FAIL: " << failed << " of " << elements << " elements differ\n";
+  return passed;
+}
+
 namespace {
 
 /// The position of a row, as its tables or the usual rule say.

@@ -8,23 +8,18 @@
 #ifndef FI_TOOLS_FI_RUN_REPORT_H
 #define FI_TOOLS_FI_RUN_REPORT_H
 
-#include "fi/Execution/Executor.h"
+#include "fi/Execution/Compare.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace fi {
 
-/// What one backend made of a program.
-struct BackendRun {
-  std::string backend;
-  std::vector<HostValue> arguments;
-  std::vector<HostTensor> results;
-  /// For each attention, visible keys by row and head; empty where unknown.
-  std::vector<HostTensor> visibleKeys;
-};
-
 /// One line a result: type, shape, range of its values.
 void printSummary(llvm::raw_ostream &out, const Signature &signature,
                   const BackendRun &run);
+
+/// One line a comparison, then PASS or FAIL. Returns whether all passed.
+bool printComparisons(llvm::raw_ostream &out, llvm::StringRef backend,
+                      llvm::ArrayRef<Comparison> comparisons);
 
 /// For each attention and request: its rows with positions, visible keys,
 /// log-sum- exp and the first elements of head 0's output, beside those of

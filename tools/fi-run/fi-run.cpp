@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "fi/Execution/Compare.h"
 #include "fi/Execution/Executor.h"
 #include "fi/Execution/Inputs.h"
 #include "fi/InitAll.h"
@@ -190,25 +191,6 @@ static Error readTensors(std::vector<NamedTensor> &tensors) {
 // Running
 //===----------------------------------------------------------------------===//
 
-/// Whether a run writes arguments, so that each backend needs its own.
-static bool writesArguments(const Signature &signature) {
-  return !signature.appends.empty() ||
-         llvm::any_of(signature.attentions, [](const AttentionInfo &attention) {
-           return !attention.outs.empty();
-         });
-}
-
-static std::vector<HostValue> takeArguments(const Signature &signature,
-                                            llvm::ArrayRef<HostValue> from) {
-  std::vector<HostValue> arguments;
-  bool writes = writesArguments(signature);
-  for (auto [info, value] : llvm::zip(signature.arguments, from))
-    arguments.push_back(writes && info.kind == ArgumentInfo::Kind::Pool
-                            ? cloneValue(value)
-                            : value);
-  return arguments;
-}
-
 static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
                    BackendRun &out) {
   const Signature &signature = executor.getSignature();
@@ -255,7 +237,42 @@ static Error save(const Signature &signature, const BackendRun &run) {
   return writeNpz(savePath, tensors);
 }
 
-static Error runTool() {
+/// Whether all floating-point data is made here, so that errors of rounding are
+/// independent of each other.
+static bool isRandomData(const Signature &signature, const Batch &batch,
+                         llvm::ArrayRef<NamedTensor> tensors) {
+  for (const ArgumentInfo &info : signature.arguments) {
+    if (!isFloat(info.type) || info.kind == ArgumentInfo::Kind::Scalar)
+      continue;
+    const ArgumentSource *source = batch.find(info.name);
+    if ((source && source->kind != ArgumentSource::Kind::Normal &&
+         source->kind != ArgumentSource::Kind::Uniform) ||
+        llvm::any_of(tensors, [&](const NamedTensor &tensor) {
+          return tensor.name == info.name;
+        }))
+      return false;
+  }
+  return true;
+}
+
+/// A package and the text it is compared with must be the same program.
+static Error checkSameArguments(const Signature &package,
+                                const Signature &text) {
+  bool isSame = package.arguments.size() == text.arguments.size() &&
+                package.results.size() == text.results.size();
+  for (size_t i = 0; isSame && i < text.arguments.size(); ++i)
+    isSame = package.arguments[i].name == text.arguments[i].name &&
+             package.arguments[i].isPlan == text.arguments[i].isPlan &&
+             package.arguments[i].type == text.arguments[i].type &&
+             package.arguments[i].shape == text.arguments[i].shape;
+  if (isSame)
+    return Error::success();
+  return createStringError("--source: program '" + package.program +
+                           "' of the text has other arguments than the "
+                           "package; give the text that it was compiled from");
+}
+
+static Expected<bool> runTool() {
   auto split = parseSplit(splitText);
   if (!split)
     return createStringError("--" + llvm::toString(split.takeError()));
@@ -308,17 +325,69 @@ static Error runTool() {
   inputOptions.seed = seed;
   inputOptions.nanUnused = nanUnused;
   if (Error error = readTensors(inputOptions.tensors))
-    return error;
+    return std::move(error);
   auto inputs = makeInputs(signature, *batch, inputOptions);
   if (!inputs)
     return inputs.takeError();
 
   BackendRun run;
   if (Error error = runOn(**executor, *inputs, run))
-    return error;
+    return std::move(error);
   printSummary(llvm::outs(), signature, run);
+
+  // Roles that comparing needs are in the text alone.
+  Signature textSignature = signature;
+  if (module) {
+    auto program = findProgram(*module, signature.program);
+    if (!program)
+      return program.takeError();
+    auto fromText = getSignature(*program);
+    if (!fromText)
+      return fromText.takeError();
+    textSignature = std::move(*fromText);
+    if (Error error = checkSameArguments(signature, textSignature))
+      return std::move(error);
+  }
+  if (print && run.visibleKeys.empty()) {
+    auto counts = countVisibleKeys(**executor, textSignature, *inputs);
+    if (!counts)
+      return counts.takeError();
+    run.visibleKeys = std::move(*counts);
+  }
+  CompareOptions compareOptions;
+  compareOptions.independent =
+      isRandomData(signature, *batch, inputOptions.tensors);
+  if (sampleCount > 0)
+    compareOptions.onlyRows = sampleRows(textSignature, *inputs, sampleCount,
+                                         batch->seed.value_or(seed));
+  bool passed = true;
+  std::vector<BackendRun> others(compareNames.size());
+  for (auto [other, otherName] : llvm::zip(others, compareNames)) {
+    ExecutorOptions otherOptions = options;
+    otherOptions.onlyRows = compareOptions.onlyRows;
+    auto otherExecutor =
+        Executor::create(otherName, *module, signature.program, otherOptions);
+    if (!otherExecutor)
+      return otherExecutor.takeError();
+    if (Error error = runOn(**otherExecutor, *inputs, other))
+      return std::move(error);
+    if (print && other.visibleKeys.empty()) {
+      auto counts = countVisibleKeys(**otherExecutor, textSignature, *inputs);
+      if (!counts)
+        return counts.takeError();
+      other.visibleKeys = std::move(*counts);
+    }
+  }
   if (print)
-    printAttentions(llvm::outs(), signature, run, nullptr);
+    printAttentions(llvm::outs(), textSignature, run,
+                    others.empty() ? nullptr : &others.front());
+  for (const BackendRun &other : others) {
+    // The reference is what is expected, on whichever side it stands.
+    bool isSwapped = run.backend == "reference" && other.backend != "reference";
+    auto comparisons = compareRuns(textSignature, isSwapped ? other : run,
+                                   isSwapped ? run : other, compareOptions);
+    passed &= printComparisons(llvm::outs(), other.backend, comparisons);
+  }
   if (explain) {
     auto text = (*executor)->explain();
     if (!text)
@@ -334,22 +403,24 @@ static Error runTool() {
       return picture.takeError();
     if (Error error = writeFile(
             plotPath, [&](llvm::raw_ostream &stream) { stream << *picture; }))
-      return error;
+      return std::move(error);
   }
   if (!savePath.empty())
-    return save(signature, run);
-  return Error::success();
+    if (Error error = save(signature, run))
+      return std::move(error);
+  return passed;
 }
 
 int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::extrahelp help(examples);
   cl::ParseCommandLineOptions(argc, argv, overview);
-  if (Error error = runTool()) {
+  auto passed = runTool();
+  if (!passed) {
     llvm::outs().flush();
-    llvm::errs() << "fi-run: error: " << llvm::toString(std::move(error))
+    llvm::errs() << "fi-run: error: " << llvm::toString(passed.takeError())
                  << '\n';
     return 1;
   }
-  return 0;
+  return *passed ? 0 : 1;
 }

@@ -61,6 +61,13 @@ struct AttentionInfo {
   int output = -1, lse = -1;
   /// Arguments that receive the outputs, where the query is a memref.
   llvm::SmallVector<int, 2> outs;
+  /// Known from a program's text only: the scale where it is a number, whether
+  /// scores are the scaled product alone, values that regions and the sink
+  /// read, whether the statistic is in base e.
+  std::optional<double> scaleNumber;
+  bool hasPlainScores = false;
+  llvm::SmallVector<int, 2> captures;
+  bool isBaseE = false;
 };
 
 struct AppendInfo {

@@ -1,0 +1,438 @@
+//===- Compare.cpp - two runs of a program side by side -------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Execution/Compare.h"
+#include "fi/Execution/Inputs.h"
+#include "fi/Interpreter/Tolerance.h"
+#include "fi/Support/Random.h"
+#include <map>
+#include <set>
+
+using namespace fi;
+using llvm::Expected;
+
+bool fi::writesArguments(const Signature &signature) {
+  return !signature.appends.empty() ||
+         llvm::any_of(signature.attentions, [](const AttentionInfo &attention) {
+           return !attention.outs.empty();
+         });
+}
+
+std::vector<HostValue> fi::takeArguments(const Signature &signature,
+                                         llvm::ArrayRef<HostValue> inputs) {
+  std::vector<HostValue> arguments;
+  bool writes = writesArguments(signature);
+  for (auto [info, value] : llvm::zip(signature.arguments, inputs))
+    arguments.push_back(writes && info.kind == ArgumentInfo::Kind::Pool
+                            ? cloneValue(value)
+                            : value);
+  return arguments;
+}
+
+std::vector<RowAndHead> fi::sampleRows(const Signature &signature,
+                                       llvm::ArrayRef<HostValue> arguments,
+                                       int64_t count, uint64_t seed) {
+  int64_t rows = 0, heads = 0;
+  for (const AttentionInfo &attention : signature.attentions)
+    if (attention.query >= 0) {
+      const HostTensor &query = arguments[attention.query].getTensor();
+      rows = std::max(rows, query.getSize(0));
+      heads = std::max(heads, query.getSize(1));
+    }
+  int64_t all = rows * heads;
+  std::set<RowAndHead> chosen;
+  if (count >= all) {
+    for (int64_t i = 0; i < all; ++i)
+      chosen.insert({i / heads, i % heads});
+  } else {
+    Random random(deriveSeed(seed, "sample"));
+    while (static_cast<int64_t>(chosen.size()) < count) {
+      int64_t i = random.below(all);
+      chosen.insert({i / heads, i % heads});
+    }
+  }
+  return std::vector<RowAndHead>(chosen.begin(), chosen.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Tolerances
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Largest norm of a key and largest element of a value of one request and
+/// head.
+struct KeyMagnitudes {
+  double keyNorm = 0, value = 0;
+};
+
+/// The error terms of rows of one attention.
+class AttentionTerms {
+public:
+  AttentionTerms(const AttentionInfo &attention, size_t number,
+                 const BackendRun &run)
+      : attention(attention), run(run),
+        lengths(getRequestLengths(attention, run.arguments)),
+        offsets(getRowOffsets(attention, run.arguments)) {
+    if (number < run.visibleKeys.size())
+      visible = &run.visibleKeys[number];
+    scale = attention.scaleNumber.value_or(1);
+    if (attention.scale >= 0)
+      scale = run.arguments[attention.scale].getNumber();
+    for (int capture : attention.captures)
+      if (capture >= 0)
+        largestCapture =
+            std::max(largestCapture, magnitudeOf(run.arguments[capture]));
+  }
+
+  /// Widens `terms` by this attention's part of a row and head.
+  void add(ErrorTerms &terms, int64_t row, int64_t head);
+
+private:
+  static double magnitudeOf(const HostValue &value);
+  int requestOf(int64_t row) const {
+    for (size_t r = 0; r + 1 < offsets.size(); ++r)
+      if (row >= offsets[r] && row < offsets[r + 1])
+        return r;
+    return -1;
+  }
+  const KeyMagnitudes &magnitudes(int request, int64_t head);
+  /// Address of the row of a key or a value; null if the tables name none.
+  const char *rowOf(int request, int64_t key, int64_t head, bool isValue);
+
+  const AttentionInfo &attention;
+  const BackendRun &run;
+  std::vector<RequestLengths> lengths;
+  std::vector<int64_t> offsets;
+  const HostTensor *visible = nullptr;
+  double scale = 1, largestCapture = 0;
+  std::map<std::pair<int, int64_t>, KeyMagnitudes> cache;
+};
+
+double AttentionTerms::magnitudeOf(const HostValue &value) {
+  if (value.getKind() == HostValue::Kind::Float)
+    return std::fabs(value.getNumber());
+  if (value.getKind() != HostValue::Kind::Tensor ||
+      !isFloat(value.getTensor().getType()))
+    return 0;
+  const HostTensor &tensor = value.getTensor();
+  auto *data = static_cast<const char *>(tensor.getData());
+  double largest = 0;
+  for (int64_t i = 0, n = tensor.getNumElements(); i < n; ++i) {
+    double element =
+        readFloat(data + i * getByteSize(tensor.getType()), tensor.getType());
+    if (std::isfinite(element))
+      largest = std::max(largest, std::fabs(element));
+  }
+  return largest;
+}
+
+const char *AttentionTerms::rowOf(int request, int64_t key, int64_t head,
+                                  bool isValue) {
+  const ViewInfo &view = attention.view;
+  int pool = isValue ? view.values : view.keys;
+  if (pool < 0)
+    return nullptr;
+  const HostTensor &tensor = run.arguments[pool].getTensor();
+  llvm::SmallVector<int64_t, 5> index;
+  if (view.isPaged) {
+    int64_t page =
+        tensor.getSize((view.isFused ? 1 : 0) + (view.isHND ? 2 : 1));
+    const HostTensor &table = run.arguments[view.pages].getTensor();
+    int64_t id;
+    if (view.isDense)
+      id = table.getInteger({request, key / page});
+    else
+      id = table.getInteger(
+          {run.arguments[view.indptr].getTensor().getInteger({request}) +
+           key / page});
+    index.push_back(id);
+    if (view.isFused)
+      index.push_back(isValue);
+    index.push_back(view.isHND ? head : key % page);
+    index.push_back(view.isHND ? key % page : head);
+  } else {
+    int64_t token = key;
+    if (view.indptr >= 0)
+      token += run.arguments[view.indptr].getTensor().getInteger({request});
+    index.push_back(view.isHND ? head : token);
+    index.push_back(view.isHND ? token : head);
+  }
+  index.push_back(0);
+  return static_cast<const char *>(tensor.at(index));
+}
+
+const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
+  auto [it, isNew] = cache.try_emplace({request, head});
+  if (!isNew)
+    return it->second;
+  KeyMagnitudes &result = it->second;
+  for (bool isValue : {false, true}) {
+    int pool = isValue ? attention.view.values : attention.view.keys;
+    if (pool < 0)
+      continue;
+    const HostTensor &tensor = run.arguments[pool].getTensor();
+    DType type = tensor.getType();
+    int64_t dim = tensor.getSize(tensor.getRank() - 1);
+    for (int64_t key = 0; key < lengths[request].keyLength; ++key) {
+      const char *data = rowOf(request, key, head, isValue);
+      if (!data)
+        break;
+      double squares = 0, largest = 0;
+      for (int64_t d = 0; d < dim; ++d) {
+        double element = readFloat(data + d * getByteSize(type), type);
+        squares += element * element;
+        largest = std::max(largest, std::fabs(element));
+      }
+      if (isValue)
+        result.value = std::max(result.value, largest);
+      else
+        result.keyNorm = std::max(result.keyNorm, std::sqrt(squares));
+    }
+  }
+  return result;
+}
+
+void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
+  int request = requestOf(row);
+  if (request < 0 || attention.query < 0 || attention.view.keys < 0)
+    return;
+  const HostTensor &query = run.arguments[attention.query].getTensor();
+  int64_t group = std::max<int64_t>(
+      query.getSize(1) / std::max<int64_t>(attention.view.heads, 1), 1);
+  const KeyMagnitudes &keys = magnitudes(request, head / group);
+  double squares = 0;
+  for (int64_t d = 0; d < query.getSize(2); ++d) {
+    double element = query.getFloat({row, head, d});
+    squares += element * element;
+  }
+  double score = std::fabs(scale) * std::sqrt(squares) * keys.keyNorm;
+  terms.maxScore = std::max(terms.maxScore, score);
+  terms.maxValue = std::max(terms.maxValue, keys.value);
+  terms.dim = std::max(terms.dim, attention.dim);
+  int64_t seen = lengths[request].keyLength;
+  if (visible && row < visible->getSize(0) && head < visible->getSize(1) &&
+      visible->getInteger({row, head}) >= 0)
+    seen = visible->getInteger({row, head});
+  terms.keys += seen;
+  if (attention.hasPlainScores)
+    return;
+  // What a region adds is not known; a few roundings of everything it can see,
+  // with captures times positions as the largest of it.
+  constexpr double roundings = 16;
+  double magnitude =
+      score + largestCapture * std::max<int64_t>(lengths[request].keyLength, 1);
+  terms.scoreError = std::max(terms.scoreError,
+                              roundings * unitRoundoff(DType::F32) * magnitude);
+}
+
+//===----------------------------------------------------------------------===//
+// Comparing
+//===----------------------------------------------------------------------===//
+
+class Comparer {
+public:
+  Comparer(const Signature &signature, const BackendRun &got,
+           const BackendRun &expected, const CompareOptions &options)
+      : signature(signature), got(got), expected(expected), options(options) {
+    for (size_t i = 0; i < signature.attentions.size(); ++i)
+      attentions.emplace_back(signature.attentions[i], i, expected);
+  }
+  std::vector<Comparison> compare();
+
+private:
+  /// [rows, heads, ...] of attentions; without attentions exact.
+  Comparison compareRows(const std::string &name, const HostTensor &a,
+                         const HostTensor &b, llvm::ArrayRef<size_t> from,
+                         bool isStatistic, double base);
+  void compareElement(Comparison &comparison, llvm::ArrayRef<int64_t> index,
+                      const HostTensor &a, const HostTensor &b,
+                      double tolerance);
+  Comparison compareExactly(const std::string &name, const HostTensor &a,
+                            const HostTensor &b);
+
+  const Signature &signature;
+  const BackendRun &got, &expected;
+  const CompareOptions &options;
+  std::vector<AttentionTerms> attentions;
+};
+
+void Comparer::compareElement(Comparison &comparison,
+                              llvm::ArrayRef<int64_t> index,
+                              const HostTensor &a, const HostTensor &b,
+                              double tolerance) {
+  double x = a.getFloat(index), y = b.getFloat(index);
+  ++comparison.compared;
+  bool isEqual = x == y || (std::isnan(x) && std::isnan(y));
+  double error = isEqual ? 0 : std::fabs(x - y);
+  // A NaN on one side is as wrong as can be.
+  if (std::isnan(error))
+    error = std::numeric_limits<double>::infinity();
+  if (!(error <= tolerance))
+    ++comparison.failed;
+  comparison.maxError = std::max(comparison.maxError, error);
+  bool isFirst = comparison.compared == 1;
+  // error / tolerance, without dividing by a tolerance of zero.
+  if (isFirst || error * comparison.tolerance > comparison.error * tolerance ||
+      (std::isinf(error) && !std::isinf(comparison.error))) {
+    comparison.worst.assign(index.begin(), index.end());
+    comparison.error = error;
+    comparison.tolerance = tolerance;
+    comparison.got = x;
+    comparison.expected = y;
+  }
+}
+
+Comparison Comparer::compareExactly(const std::string &name,
+                                    const HostTensor &a, const HostTensor &b) {
+  Comparison comparison;
+  comparison.name = name;
+  llvm::SmallVector<int64_t, 5> index(a.getRank(), 0);
+  for (int64_t i = 0, n = a.getNumElements(); i < n; ++i) {
+    compareElement(comparison, index, a, b, 0);
+    for (int64_t d = a.getRank(); d-- > 0;) {
+      if (++index[d] < a.getSize(d))
+        break;
+      index[d] = 0;
+    }
+  }
+  return comparison;
+}
+
+Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
+                                 const HostTensor &b,
+                                 llvm::ArrayRef<size_t> from, bool isStatistic,
+                                 double base) {
+  Comparison comparison;
+  comparison.name = name;
+  auto compareRow = [&](int64_t row, int64_t head) {
+    ErrorTerms terms;
+    terms.out = a.getType();
+    terms.independent = options.independent;
+    for (size_t i : from) {
+      const ViewInfo &view = signature.attentions[i].view;
+      if (view.values >= 0)
+        terms.in = signature.arguments[view.values].type;
+      attentions[i].add(terms, row, head);
+    }
+    double tolerance =
+        isStatistic ? statisticTolerance(terms, base) : outputTolerance(terms);
+    if (a.getRank() == 2)
+      return compareElement(comparison, {row, head}, a, b, tolerance);
+    for (int64_t d = 0; d < a.getSize(2); ++d)
+      compareElement(comparison, {row, head, d}, a, b, tolerance);
+  };
+  if (options.onlyRows) {
+    for (auto [row, head] : *options.onlyRows)
+      if (row < a.getSize(0) && head < a.getSize(1))
+        compareRow(row, head);
+    return comparison;
+  }
+  for (int64_t row = 0; row < a.getSize(0); ++row)
+    for (int64_t head = 0; head < a.getSize(1); ++head)
+      compareRow(row, head);
+  return comparison;
+}
+
+std::vector<Comparison> Comparer::compare() {
+  std::vector<Comparison> comparisons;
+  std::vector<size_t> all;
+  for (size_t i = 0; i < signature.attentions.size(); ++i)
+    all.push_back(i);
+  for (size_t r = 0; r < signature.results.size(); ++r) {
+    const HostTensor &a = got.results[r], &b = expected.results[r];
+    // The attentions that a result comes from; all, where merges are between.
+    std::vector<size_t> from;
+    bool isBaseE = false;
+    for (size_t i : all) {
+      const AttentionInfo &attention = signature.attentions[i];
+      isBaseE |= attention.isBaseE;
+      if (attention.output == int(r) || attention.lse == int(r))
+        from.push_back(i);
+    }
+    const std::string &name = signature.results[r].name;
+    if (all.empty() || a.getRank() < 2 || a.getRank() > 3)
+      comparisons.push_back(compareExactly(name, a, b));
+    else
+      comparisons.push_back(compareRows(name, a, b, from.empty() ? all : from,
+                                        /*isStatistic=*/a.getRank() == 2,
+                                        isBaseE ? std::exp(1.0) : 2.0));
+  }
+  if (!writesArguments(signature))
+    return comparisons;
+  for (size_t i = 0; i < signature.arguments.size(); ++i) {
+    if (signature.arguments[i].kind != ArgumentInfo::Kind::Pool)
+      continue;
+    const HostTensor &a = got.arguments[i].getTensor(),
+                     &b = expected.arguments[i].getTensor();
+    std::vector<size_t> from;
+    bool isStatistic = false;
+    for (size_t n : all)
+      for (auto [o, place] : llvm::enumerate(signature.attentions[n].outs))
+        if (place == int(i)) {
+          from = {n};
+          isStatistic = o == 1;
+        }
+    const std::string &name = signature.arguments[i].name;
+    if (from.empty())
+      comparisons.push_back(compareExactly(name, a, b));
+    else
+      comparisons.push_back(compareRows(
+          name, a, b, from, isStatistic,
+          signature.attentions[from[0]].isBaseE ? std::exp(1.0) : 2.0));
+  }
+  return comparisons;
+}
+
+} // namespace
+
+std::vector<Comparison> fi::compareRuns(const Signature &signature,
+                                        const BackendRun &got,
+                                        const BackendRun &expected,
+                                        const CompareOptions &options) {
+  return Comparer(signature, got, expected, options).compare();
+}
+
+Expected<std::vector<HostTensor>>
+fi::countVisibleKeys(Executor &executor, const Signature &signature,
+                     llvm::ArrayRef<HostValue> inputs) {
+  std::vector<HostValue> arguments = takeArguments(signature, inputs);
+  for (const AttentionInfo &attention : signature.attentions)
+    if (attention.query >= 0) {
+      const HostTensor &query = inputs[attention.query].getTensor();
+      arguments[attention.query] =
+          HostTensor(query.getType(), query.getShape());
+    }
+  auto results = executor.allocateResults(arguments);
+  if (!results)
+    return results.takeError();
+  if (llvm::Error error = executor.run(arguments, *results))
+    return std::move(error);
+  std::vector<HostTensor> counts;
+  for (const AttentionInfo &attention : signature.attentions) {
+    int64_t rows = 0, heads = 0;
+    if (attention.query >= 0) {
+      rows = inputs[attention.query].getTensor().getSize(0);
+      heads = inputs[attention.query].getTensor().getSize(1);
+    }
+    HostTensor count(DType::I64, {rows, heads});
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t head = 0; head < heads; ++head) {
+        int64_t seen = -1;
+        if (attention.lse >= 0 && attention.hasPlainScores) {
+          double lse = (*results)[attention.lse].getFloat({row, head});
+          double number = attention.isBaseE ? std::exp(lse) : std::exp2(lse);
+          // f32 tells counts apart far beyond any length.
+          if (number < 0x1p40)
+            seen = std::llround(number);
+        }
+        count.setInteger({row, head}, seen);
+      }
+    counts.push_back(count);
+  }
+  return counts;
+}
