@@ -67,6 +67,6 @@ LogicalResult FIDialect::verifyOperationAttribute(Operation *op,
   if (attr.getName() == kTargetAttr && !isa<TargetAttr>(attr.getValue()))
     return op->emitOpError("expected attribute 'fi.target' to be a "
                            "#fi.target, but got ")
-           << attr.getValue();
+           << attr.getValue() << " [TGT4]";
   return success();
 }

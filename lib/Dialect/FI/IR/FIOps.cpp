@@ -18,6 +18,22 @@
 using namespace mlir;
 using namespace fi;
 
+/// One type for all states and the result. Only the generic form can say more.
+static ParseResult
+parseMergeTypes(OpAsmParser &parser,
+                const SmallVectorImpl<OpAsmParser::UnresolvedOperand> &states,
+                SmallVectorImpl<Type> &stateTypes, Type &resultType) {
+  if (parser.parseType(resultType))
+    return failure();
+  stateTypes.assign(states.size(), resultType);
+  return success();
+}
+
+static void printMergeTypes(OpAsmPrinter &printer, Operation *, OperandRange,
+                            TypeRange, Type resultType) {
+  printer << resultType;
+}
+
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FIOps.cpp.inc"
 
@@ -113,14 +129,13 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &b = parser.getBuilder();
   SmallVector<Type> types = llvm::map_to_vector(
       arguments, [](OpAsmParser::Argument &a) { return a.type; });
-  result.addAttribute(
-      getFunctionTypeAttrName(result.name),
-      TypeAttr::get(b.getFunctionType(types, results)));
+  result.addAttribute(getFunctionTypeAttrName(result.name),
+                      TypeAttr::get(b.getFunctionType(types, results)));
   SmallVector<DictionaryAttr> resultAttrs(results.size(),
                                           b.getDictionaryAttr({}));
-  call_interface_impl::addArgAndResultAttrs(
-      b, result, arguments, resultAttrs, getArgAttrsAttrName(result.name),
-      getResAttrsAttrName(result.name));
+  call_interface_impl::addArgAndResultAttrs(b, result, arguments, resultAttrs,
+                                            getArgAttrsAttrName(result.name),
+                                            getResAttrsAttrName(result.name));
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   return parser.parseRegion(*result.addRegion(), arguments);
@@ -170,8 +185,8 @@ void ProgramOp::print(OpAsmPrinter &printer) {
 void ProgramOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
   for (BlockArgument argument : region.getArguments())
-    if (auto name = getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                 kNameAttr))
+    if (auto name =
+            getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       setName(argument, name);
 }
 
@@ -236,13 +251,12 @@ static LogicalResult verifyPool(Operation *op, StringRef name, Value pool,
            << " [KV5]";
   if (type.getElementType() != element)
     return op->emitOpError("expected operand '")
-           << name << "' to hold " << element
-           << " by the view's type, but got " << type.getElementType()
-           << " [KV5]";
+           << name << "' to hold " << element << " by the view's type, but got "
+           << type.getElementType() << " [KV5]";
   if (!lastContiguous(type))
     return op->emitOpError("expected operand '")
-           << name << "' to have a last dimension of stride 1, but got "
-           << type << " [KV8]";
+           << name << "' to have a last dimension of stride 1, but got " << type
+           << " [KV8]";
   return success();
 }
 
@@ -275,7 +289,8 @@ LogicalResult PagedViewOp::verify() {
   unsigned pools = type.getFused() ? 1 : 2;
   if (getPools().size() != pools)
     return emitOpError("expected ")
-           << pools << (type.getFused() ? " fused pool" : " pools, of keys and values")
+           << pools
+           << (type.getFused() ? " fused pool" : " pools, of keys and values")
            << ", but got " << getPools().size() << " [KV5]";
   if (failed(verifyPool(*this, type.getFused() ? "pool" : "keys", getPools()[0],
                         poolShape(type.getKeyDim()), type.getKeyType())))
@@ -438,15 +453,17 @@ LogicalResult AppendOp::verify() {
   auto view = cast<KVViewTypeInterface>(getView().getType());
   Operation *maker = getView().getDefiningOp();
   if (!isa_and_nonnull<PagedViewOp, RaggedViewOp>(maker))
-    return emitOpError("expected operand 'view' to be made by a view op in this "
-                       "program [APP1]");
+    return emitOpError(
+        "expected operand 'view' to be made by a view op in this "
+        "program [APP1]");
   OperandRange pools = isa<PagedViewOp>(maker)
                            ? cast<PagedViewOp>(maker).getPools()
                            : cast<RaggedViewOp>(maker).getPools();
   for (Value pool : pools)
     if (!isa<MemRefType>(pool.getType())) {
       InFlightDiagnostic diag =
-          emitOpError("expected operand 'view' to be made from memrefs, but got ")
+          emitOpError(
+              "expected operand 'view' to be made from memrefs, but got ")
           << pool.getType() << " [APP1]";
       diag.attachNote(maker->getLoc()) << "the view is made here";
       return diag;

@@ -296,7 +296,7 @@ def FI_EmptyOp : FI_Op<"empty", [Pure]> {
   let hasVerifier = 1;
 }
 
-def FI_MergeOp : FI_Op<"merge", [Pure, SameOperandsAndResultType]> {
+def FI_MergeOp : FI_Op<"merge", [Pure]> {
   let summary = "state over the union of disjoint keys";
   let description = [{
     N-ary, associative, with `fi.empty` as identity; weights are normalised before
@@ -307,7 +307,10 @@ def FI_MergeOp : FI_Op<"merge", [Pure, SameOperandsAndResultType]> {
   }];
   let arguments = (ins Variadic<FI_StateType>:$states);
   let results = (outs FI_StateType:$result);
-  let assemblyFormat = "$states attr-dict `:` qualified(type($result))";
+  let assemblyFormat = [{
+    $states attr-dict `:` custom<MergeTypes>(ref($states), type($states),
+                                             type($result))
+  }];
   let hasVerifier = 1;
 }
 
@@ -341,7 +344,7 @@ def FI_SegmentsOp : FI_Op<"segments", [Pure]> {
   let results = (outs FI_SegmentsType:$result);
   let assemblyFormat = [{
     (`rows` `(` $rows^ `:` type($rows) `)`)? `over` $view
-    `split` `(` $split `)` attr-dict `:` qualified(type($view))
+    `split` `(` qualified($split) `)` attr-dict `:` qualified(type($view))
   }];
 }
 

@@ -1,0 +1,66 @@
+// RUN: fi-opt %s --split-input-file --verify-diagnostics
+
+// One case for each message; the numbers are those of docs/spec.md.
+
+!n = tensor<?x2x8xf32>
+!m = memref<?x2x8xbf16>
+!kv = !fi.ragged_kv<2x8xbf16>
+!ix = tensor<?xi32>
+func.func @f(%n: !n, %r: !ix, %kv: !kv) {
+  // expected-error @+1 {{expected operand 'view' to be made by a view op in this program [APP1]}}
+  fi.append %n, %n rows(%r : !ix) to %kv : !n, !n to !kv
+  return
+}
+
+// -----
+
+!n = tensor<?x2x8xf32>
+!m = memref<?x2x8xbf16>
+!kv = !fi.ragged_kv<2x8xbf16>
+!ix = tensor<?xi32>
+fi.program @f plan(%r: !ix) run(%n: !n, %k: tensor<?x2x8xbf16>) {
+  // expected-note @+1 {{the view is made here}}
+  %kv = fi.view.ragged %k, %k : tensor<?x2x8xbf16>, tensor<?x2x8xbf16> -> !kv
+  // expected-error @+1 {{expected operand 'view' to be made from memrefs, but got 'tensor<?x2x8xbf16>' [APP1]}}
+  fi.append %n, %n rows(%r : !ix) to %kv : !n, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x8xf32>
+!m = memref<?x2x8xbf16>
+!kv = !fi.ragged_kv<2x8xbf16>
+!ix = tensor<?xi32>
+fi.program @f plan(%r: !ix) run(%n: !n, %b: tensor<?x2x16xf32>, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected operand 'keys' of shape [?, 2, 8], but got [?, 2, 16] [APP2]}}
+  fi.append %b, %n rows(%r : !ix) to %kv : tensor<?x2x16xf32>, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x8xf32>
+!m = memref<?x2x8xbf16>
+!kv = !fi.ragged_kv<2x8xbf16>
+!ix = tensor<?xi32>
+fi.program @f plan(%r: !ix) run(%n: !n, %b: tensor<?x2x16xf32>, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected operand 'values' of shape [?, 2, 8], but got [?, 2, 16] [APP2]}}
+  fi.append %n, %b rows(%r : !ix) to %kv : !n, tensor<?x2x16xf32> to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x8xf32>
+!m = memref<?x2x8xbf16>
+!kv = !fi.ragged_kv<2x8xbf16>
+!ix = tensor<?xi32>
+fi.program @f plan(%r: tensor<?x?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected operand 'rows' to be of rank 1, but got 'tensor<?x?xi32>' [APP4]}}
+  fi.append %n, %n rows(%r : tensor<?x?xi32>) to %kv : !n, !n to !kv
+  fi.return
+}

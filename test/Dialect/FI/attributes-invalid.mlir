@@ -1,0 +1,96 @@
+// RUN: fi-opt %s --split-input-file --verify-diagnostics
+
+// One case for each message; the numbers are those of docs/spec.md.
+
+// expected-error @+1 {{expected window bound 'left' to be 0 or more (leave it out for none), but got -1 [MSK1]}}
+func.func private @f() attributes {a = #fi.window<left = -1>}
+
+// -----
+
+// expected-error @+1 {{expected window bound 'right' to be 0 or more (leave it out for none), but got -5 [MSK1]}}
+func.func private @f() attributes {a = #fi.window<left = 1, right = -5>}
+
+// -----
+
+// expected-error @+1 {{expected a window to have a bound 'left' or 'right' [MSK2]}}
+func.func private @f() attributes {a = #fi.window<>}
+
+// -----
+
+// expected-error @+1 {{expected masks in #fi.any, but got 3 : i64 [MSK3]}}
+func.func private @f() attributes {a = #fi.any<3 : i64>}
+
+// -----
+
+// expected-error @+1 {{expected a soft cap that is positive and finite, but got 0.000000e+00 [SCR1]}}
+func.func private @f() attributes {a = #fi.softcap<0.0>}
+
+// -----
+
+// expected-error @+1 {{expected a soft cap that is positive and finite, but got -3.000000e+01 [SCR1]}}
+func.func private @f() attributes {a = #fi.softcap<-30.0>}
+
+// -----
+
+// expected-error @+1 {{expected base 2 or e, but got 10}}
+func.func private @f() attributes {a = #fi.softmax<base = 10>}
+
+// -----
+
+// expected-error @+1 {{expected target 'cpu', but got 'tpu' [TGT1]}}
+func.func private @f() attributes {a = #fi.target<tpu>}
+
+// -----
+
+// expected-error @+1 {{expected vector_bits of 128, 256 or 512, but got 64 [TGT2]}}
+func.func private @f() attributes {a = #fi.target<cpu, vector_bits = 64>}
+
+// -----
+
+// expected-error @+1 {{expected vector_bits of 512 with bf16_dot, but got 256 [TGT3]}}
+func.func private @f() attributes {a = #fi.target<cpu, vector_bits = 256, bf16_dot>}
+
+// -----
+
+// expected-error @+1 {{expected 'vector_bits = ' or 'bf16_dot', but got 'fast'}}
+func.func private @f() attributes {a = #fi.target<cpu, fast>}
+
+// -----
+
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, but got 'rows'}}
+func.func private @f() attributes {a = #fi.schedule<rows = 3>}
+
+// -----
+
+// expected-error @+1 {{expected 'nr' in a schedule}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4>}
+
+// -----
+
+// expected-error @+1 {{expected 'tile_rows' between 1 and 4096, but got 0 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 0, tile_keys = 16, mr = 4, nr = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'tile_rows' to be a multiple of 'mr' = 5, but got 16 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 5, nr = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'tile_keys' to be a multiple of 'lanes' = 16, but got 24 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 24, mr = 4, nr = 1, lanes = 16>}
+
+// -----
+
+// expected-error @+1 {{expected a fixed split of at least 1 key, but got 0 [SPL1]}}
+func.func private @f() attributes {a = #fi.split<fixed = 0>}
+
+// -----
+
+// expected-error @+1 {{expected 'balanced' or 'fixed = <keys>', but got 'even'}}
+func.func private @f() attributes {a = #fi.split<even>}
+
+// -----
+
+// expected-error @+1 {{expected attribute 'fi.target' to be a #fi.target, but got "cpu" [TGT4]}}
+module attributes {fi.target = "cpu"} {}

@@ -1,0 +1,29 @@
+// RUN: fi-opt %s | FileCheck %s
+// RUN: fi-opt %s --emit-bytecode | fi-opt | FileCheck %s
+// RUN: fi-opt %s --verify-roundtrip -o /dev/null
+
+// CHECK: module attributes {fi.target = #fi.target<cpu, vector_bits = 512, bf16_dot>}
+module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
+  func.func private @f() attributes {
+    // CHECK-DAG: a = #fi.causal
+    a = #fi.causal,
+    // CHECK-DAG: b = #fi.window<left = 127, right = 0>
+    b = #fi.window<left = 127, right = 0>,
+    // CHECK-DAG: c = #fi.window<right = 3>
+    c = #fi.window<right = 3>,
+    // CHECK-DAG: d = #fi.any<#fi.causal, #fi.any<#fi.window<left = 0>>>
+    d = #fi.any<#fi.causal, #fi.any<#fi.window<left = 0>>>,
+    // CHECK-DAG: e = #fi.softcap<3.000000e+01>
+    e = #fi.softcap<30.0>,
+    // CHECK-DAG: f = #fi.softmax<base = e>
+    f = #fi.softmax<base = e>,
+    // CHECK-DAG: g = #fi.split<balanced>
+    g = #fi.split<balanced>,
+    // CHECK-DAG: h = #fi.split<fixed = 2048>
+    h = #fi.split<fixed = 2048>,
+    // CHECK-DAG: i = #fi.target<cpu, vector_bits = 128>
+    i = #fi.target<cpu>,
+    // CHECK-DAG: j = #fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>
+    j = #fi.schedule<mr = 8, nr = 2, lanes = 16, tile_rows = 128, tile_keys = 64>
+  }
+}
