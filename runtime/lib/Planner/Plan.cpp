@@ -322,7 +322,9 @@ fi_status PlanData::buildStages(const Manifest &manifest,
     FI_TRY(setRule(manifest, stage, stage.query, 0, argumentRows[stage.query]));
     FI_TRY(setRule(manifest, stage, stage.query, 1, stage.queryHeads));
     if (stage.positions != none) {
-      int64_t end = rows[s].begin[rows[s].requests];
+      // Borrowed, they cannot be extended over the padding rows.
+      int64_t end = options.borrowTables ? argumentRows[stage.query]
+                                         : rows[s].begin[rows[s].requests];
       if (tables[stage.positions].shape[0] < end)
         return fail(FI_INVALID_BATCH,
                     "%s: operand '%s': expected a position for each of %" PRId64

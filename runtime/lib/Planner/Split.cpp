@@ -21,6 +21,8 @@ namespace {
 
 /// A plan within this factor of perfect balance is not split further.
 constexpr double goodBalance = 1.05;
+/// Finer pieces must shorten the longest worker to this share.
+constexpr double finerGain = 0.98;
 
 int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
@@ -166,7 +168,8 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
   }
   double best = whole.longest, chosen = 0;
   for (double parts : {1.0, 2.0, 4.0, 8.0}) {
-    double limit = average / parts;
+    // A little more than the fair share, so that n pieces for n workers are n.
+    double limit = goodBalance * average / parts;
     if (limit >= whole.largest)
       continue;
     // Pieces that are mostly overhead never pay; this also bounds their number.
@@ -178,10 +181,13 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
     groupEvenly(stage, limit);
     Dealt split = deal(workers);
     double longest = split.longest + mergeCost(stage) / workers;
-    if (longest < best) {
+    // Finer pieces mean more states and merges: only for a real gain.
+    if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;
       chosen = limit;
     }
+    if (best <= goodBalance * average)
+      break;
   }
   report.why = chosen > 0 ? "the longest worker would dominate"
                           : "splitting costs more than it balances";

@@ -170,6 +170,13 @@ TEST_F(Errors, Positions) {
   use(program);
   expectPlan("attention0: operand 'positions': expected a position for each of "
              "5 rows, but got 4");
+  batch.positions.push_back(4);
+  use(program);
+  options.rows = 7; // two rows of padding
+  EXPECT_TRUE(planBatch(package.get(), batch, options)) << fi_last_error();
+  options.borrow_tables = 1;
+  expectPlan("attention0: operand 'positions': expected a position for each of "
+             "7 rows, but got 5");
 }
 
 TEST_F(Errors, TypesOfTables) {
