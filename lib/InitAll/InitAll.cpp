@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/InitAll.h"
+#include "fi/Conversion/Passes.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
+#include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "fi/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -39,5 +42,8 @@ void fi::registerAllDialects(DialectRegistry &registry) {
 
 void fi::registerAllPasses() {
   registerFITransformsPasses();
+  tile::registerFITilePasses();
+  registerFIConversionPasses();
+  registerPipelines();
   registerTransformsPasses();
 }

@@ -49,6 +49,11 @@ void FITileDialect::initialize() {
   registerAttributes();
 }
 
+Operation *FITileDialect::materializeConstant(OpBuilder &b, Attribute value,
+                                              Type type, Location loc) {
+  return arith::ConstantOp::materialize(b, value, type, loc);
+}
+
 //===----------------------------------------------------------------------===//
 // DialectTileArithmetic
 //===----------------------------------------------------------------------===//

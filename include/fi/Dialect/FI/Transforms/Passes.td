@@ -49,4 +49,16 @@ def FIAnalyzeMasksPass : Pass<"fi-analyze-masks"> {
   }];
 }
 
+def FIChooseSchedulePass : Pass<"fi-choose-schedule", "::mlir::ModuleOp"> {
+  let summary = "chooses the tiles of each attention for the module's target";
+  let description = [{
+    Writes the attribute `schedules` of each `fi.attention` that has none: one body
+    for requests with few packed rows (decode), one for all others. A schedule that
+    a user has written is kept. Nothing else is changed; docs/levels.md says what a
+    kernel is compiled for and what stays run-time.
+
+    Precondition: the module has `fi.target`.
+  }];
+}
+
 #endif // FI_DIALECT_FI_TRANSFORMS_PASSES_TD

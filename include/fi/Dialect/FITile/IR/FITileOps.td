@@ -323,6 +323,8 @@ def FITile_BroadcastOp : FITile_Op<"broadcast", [Pure]> {
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def FITile_DotOp : FITile_Op<"dot", [
@@ -358,6 +360,7 @@ def FITile_MaskOp : FITile_Op<"mask", [
     $scores `where` $visible attr-dict `:` type($scores) `,` type($visible)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
@@ -374,6 +377,7 @@ def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
     custom<EnumKeyword>($kind) $source attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,72 @@
+//===- Passes.td - conversions between fi's levels ------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_CONVERSION_PASSES_TD
+#define FI_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FIToFITile : Pass<"fi-to-fi-tile", "::mlir::ModuleOp"> {
+  let summary = "Convert programs to tile kernels and a manifest";
+  let description = [{
+    Each op of a `fi.program` that computes becomes a stage: for fi.attention one
+    kernel per schedule (and one that merges split states), for other ops one
+    kernel. Query heads that share a KV head are packed into rows; regions are
+    inlined, elementwise on tiles. The program is replaced by its kernels and a
+    `fi_tile.package` that holds the manifest.
+
+    Precondition: fi-canonicalize, fi-choose-schedule. Numeric effect: none.
+
+    ```mlir
+    %o = fi.attention %q over %kv scale(0.125) schedules([#fi.schedule<...>]) : ...
+    ```
+    becomes
+    ```mlir
+    fi_tile.kernel @p_attention0_rows16(...) schedule(#fi.schedule<...>) { ... }
+    fi_tile.package @p {...}
+    ```
+  }];
+  let dependentDialects = [
+    "::fi::tile::FITileDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def FITileToVector : Pass<"fi-tile-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Convert tile kernels to loops over vectors, for the CPU";
+  let description = [{
+    Tiles become buffers in a scratch arena; products become register
+    microkernels; runs of elementwise work and row reductions become loops over
+    rows with values in vectors. The manifest learns the scratch bytes.
+
+    Precondition: no normaliser ops (fi-tile-online-softmax), dtypes legal for the
+    target (fi-tile-legalize-dtypes). Numeric effect: reassociates row sums; exp2 is
+    replaced by a polynomial of 0.66 ulp.
+  }];
+  let dependentDialects = [
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect",
+    "::mlir::ub::UBDialect"
+  ];
+}
+
+def FIApproximateMath : Pass<"fi-approximate-math"> {
+  let summary = "Replace functions on vectors by polynomials";
+  let description = [{
+    exp, log, tanh, sine and the like on vectors of f32 become the polynomials that
+    upstream has for them, instead of one call per element of the C library.
+
+    Numeric effect: a few ulp in each function (spec NUM4).
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // FI_CONVERSION_PASSES_TD

@@ -1,0 +1,362 @@
+//===- FITileToVector.cpp - converts tile kernels to loops over vectors ---===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass, a kernel's control flow, and the tiles that loops carry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+#include "fi/ABI/KernelABI.h"
+#include "fi/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+namespace fi {
+#define GEN_PASS_DEF_FITILETOVECTOR
+#include "fi/Conversion/Passes.h.inc"
+} // namespace fi
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+KernelLowering::KernelLowering(KernelOp kernel, TargetAttr target)
+    : kernel(kernel), schedule(kernel.getSchedule()), b(kernel),
+      entry(kernel), loc(kernel.getLoc()), W(target.getVectorBits() / 32) {}
+
+FailureOr<int64_t> KernelLowering::run() {
+  if (schedule.getTileRows() < 2)
+    return kernel.emitOpError("expected 'tile_rows' of at least 2, but got ")
+           << schedule.getTileRows() << " [SCH3]";
+  createFunction();
+  Operation *end = func::ReturnOp::create(b, loc);
+  b.setInsertionPoint(end);
+  entry.setInsertionPoint(end);
+  if (failed(lowerBlock(kernel.getBody().front())))
+    return failure();
+  return scratchBytes;
+}
+
+LogicalResult KernelLowering::lowerBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(lowerOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelLowering::lowerOp(Operation *op) {
+  if (isLazy(op))
+    return success();
+  lowered.insert(op);
+  loc = op->getLoc();
+  if (auto view = dyn_cast<ViewOp>(op)) {
+    View &lowered = views[view.getResult()];
+    for (Value pool : view.getPools())
+      lowered.pools.push_back(cast<BlockArgument>(pool).getArgNumber());
+    if (view.getPages())
+      lowered.pages = cast<BlockArgument>(view.getPages()).getArgNumber();
+    return success();
+  }
+  if (auto item = dyn_cast<ItemOp>(op)) {
+    scalars.map(item.getResult(), itemField(item.getField()));
+    return success();
+  }
+  if (auto gather = dyn_cast<GatherOp>(op)) {
+    // All indices are scalars: lane 0 of a gather at one place.
+    SmallVector<Value> indices = llvm::map_to_vector(
+        gather.getIndices(), [&](Value v) { return scalar(v); });
+    Value vector = gatherVector(gather, indices);
+    scalars.map(gather.getResult(),
+                vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{0})
+                    .getResult());
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ForItemsOp op) { return lowerForItems(op); })
+      .Case([&](ForKeysOp op) { return lowerForKeys(op); })
+      .Case([&](scf::ForOp op) { return lowerFor(op); })
+      .Case([&](scf::IfOp op) { return lowerIf(op); })
+      .Case([&](LoadRowsOp op) { return lowerLoadRows(op); })
+      .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
+      .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
+      .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
+      .Case([&](LoadStateOp op) { return lowerLoadState(op); })
+      .Case([&](StoreStateOp op) { return lowerStoreState(op); })
+      .Case([&](DotOp op) { return lowerDot(op); })
+      .Case<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
+          [](Operation *) { return success(); })
+      .Default([&](Operation *op) -> LogicalResult {
+        bool onScalars =
+            llvm::all_of(op->getOperands(),
+                         [](Value v) { return kindOf(v) == Kind::Scalar; }) &&
+            llvm::all_of(op->getResults(),
+                         [](Value v) { return kindOf(v) == Kind::Scalar; });
+        if (!onScalars || op->getNumRegions() != 0)
+          return op->emitOpError("has no lowering for the CPU");
+        b.clone(*op, scalars);
+        return success();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelLowering::lowerForItems(ForItemsOp op) {
+  Block &block = function.getBody().front();
+  auto bound = [&](unsigned argument) -> Value {
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                      block.getArgument(argument));
+  };
+  auto items = scf::ForOp::create(b, loc, bound(2), bound(3), index(1));
+  // Buffers are made before the loop.
+  entry.setInsertionPoint(items);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(items.getBody());
+  Value bytes = mul(items.getInductionVar(), sizeof(fi_item));
+  Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
+  itemPointer = LLVM::GEPOp::create(b, loc, itemsPointer.getType(),
+                                    b.getI8Type(), itemsPointer,
+                                    ArrayRef<LLVM::GEPArg>{offset});
+  rowBound = roundUp(itemField(Field::RowCount), schedule.getMr());
+  rowVectorBound = roundUp(rowBound, W);
+  return lowerBlock(op.getBody().front());
+}
+
+LogicalResult KernelLowering::bindCarried(ValueRange inits,
+                                          ValueRange arguments,
+                                          ValueRange results) {
+  SmallVector<Value> needed;
+  for (Value init : inits) {
+    if (kindOf(init) == Kind::Scalar)
+      return mlir::emitError(loc, "expected loops to carry tiles, but got ")
+             << init.getType();
+    needed.push_back(init);
+  }
+  if (failed(materialise(needed, nullptr)))
+    return failure();
+  for (auto [init, argument, result] : llvm::zip(inits, arguments, results)) {
+    Value buffer = buffers.lookup(init);
+    // The loop may take over a buffer that nothing else reads.
+    bool owned = init.hasOneUse() && !isa<BlockArgument>(init) &&
+                 !init.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+    if (!owned) {
+      Value copy = allocate(tileType(init));
+      Type element = tileType(init).getElementType();
+      if (kindOf(init) == Kind::Rows) {
+        loop(index(0), rowVectorBound, W, [&](Value row) {
+          storeVector(loadVector(buffer, {row}, element), copy, {row});
+        });
+      } else {
+        int64_t chunks = padded(tileType(init).getDimSize(1)) / W;
+        loop(index(0), rowBound, 1, [&](Value row) {
+          for (int64_t chunk = 0; chunk < chunks; ++chunk)
+            storeVector(loadVector(buffer, {row, index(chunk * W)}, element),
+                        copy, {row, index(chunk * W)});
+        });
+      }
+      buffer = copy;
+    }
+    buffers[argument] = buffer;
+    buffers[result] = buffer;
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::yieldCarried(Operation *terminator,
+                                           ValueRange arguments) {
+  if (failed(materialise(SmallVector<Value>(terminator->getOperands()),
+                         terminator->getBlock())))
+    return failure();
+  for (auto [yielded, argument] :
+       llvm::zip(terminator->getOperands(), arguments)) {
+    Value from = buffers.lookup(yielded), to = buffers.lookup(argument);
+    if (from == to)
+      continue;
+    if (llvm::is_contained(arguments, yielded))
+      return terminator->emitOpError(
+          "expected loops that do not exchange the tiles they carry");
+    Type element = tileType(yielded).getElementType();
+    if (kindOf(yielded) == Kind::Rows) {
+      loop(index(0), rowVectorBound, W, [&](Value row) {
+        storeVector(loadVector(from, {row}, element), to, {row});
+      });
+    } else {
+      int64_t chunks = padded(tileType(yielded).getDimSize(1)) / W;
+      loop(index(0), rowBound, 1, [&](Value row) {
+        for (int64_t chunk = 0; chunk < chunks; ++chunk)
+          storeVector(loadVector(from, {row, index(chunk * W)}, element), to,
+                      {row, index(chunk * W)});
+      });
+    }
+  }
+  return success();
+}
+
+/// Computes, before a loop, the tiles from outside that its body reads. What is
+/// cheap, or would be a matrix of positions, stays with its users.
+LogicalResult KernelLowering::hoistInvariants(Region &body) {
+  llvm::SetVector<Value> targets;
+  std::function<void(Value)> add = [&](Value value) {
+    if (kindOf(value) == Kind::Scalar || buffers.count(value) ||
+        kvRows.count(value) || body.isAncestor(value.getParentRegion()))
+      return;
+    Operation *op = value.getDefiningOp();
+    if (!op || !isLazy(op) ||
+        isa<arith::ConstantOp, tensor::SplatOp, IotaOp>(op))
+      return;
+    if (isa<BroadcastOp>(op) ||
+        (kindOf(value) == Kind::Matrix &&
+         !isa<FloatType>(tileType(value).getElementType()))) {
+      for (Value operand : op->getOperands())
+        add(operand);
+      return;
+    }
+    targets.insert(value);
+  };
+  body.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      add(operand);
+  });
+  return materialise(targets.getArrayRef(), nullptr);
+}
+
+/// Lowers a loop's body. What is computed in it is gone after it: it may not run.
+LogicalResult KernelLowering::lowerBody(Block &body, ValueRange carried) {
+  llvm::DenseMap<Value, Value> saved = buffers;
+  llvm::DenseSet<Operation *> savedLowered = lowered;
+  if (failed(lowerBlock(body)) ||
+      failed(yieldCarried(body.getTerminator(), carried)))
+    return failure();
+  buffers = std::move(saved);
+  lowered = std::move(savedLowered);
+  body.walk([&](Operation *op) { lowered.insert(op); });
+  return success();
+}
+
+LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
+  if (failed(hoistInvariants(op.getBody())) ||
+      failed(bindCarried(op.getInits(), op.getCarried(), op.getResults())))
+    return failure();
+  Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
+  Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
+  Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
+  Value middle = add(first, full);
+  Value lower = op.getPart() == Part::Partial ? middle : first;
+  Value upper = op.getPart() == Part::Full ? middle : add(middle, partial);
+  LogicalResult result = success();
+  loop(lower, upper, 1, [&](Value number) {
+    Value bytes = mul(number, sizeof(fi_key_range));
+    Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
+    Value range = LLVM::GEPOp::create(b, loc, rangesPointer.getType(),
+                                      b.getI8Type(), rangesPointer,
+                                      ArrayRef<LLVM::GEPArg>{offset});
+    Value begin = loadField(range, offsetof(fi_key_range, begin), 64);
+    Value end = loadField(range, offsetof(fi_key_range, end), 64);
+    loop(begin, end, op.getStep(), [&](Value key) {
+      scalars.map(op.getKey(), key);
+      result = lowerBody(op.getBody().front(), op.getCarried());
+    });
+  });
+  return result;
+}
+
+LogicalResult KernelLowering::lowerFor(Operation *operation) {
+  auto op = cast<scf::ForOp>(operation);
+  if (failed(hoistInvariants(op.getRegion())) ||
+      failed(bindCarried(op.getInits(), op.getRegionIterArgs(),
+                         op.getResults())))
+    return failure();
+  auto counted = scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
+                                    scalar(op.getUpperBound()),
+                                    scalar(op.getStep()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(counted.getBody());
+  scalars.map(op.getInductionVar(), counted.getInductionVar());
+  return lowerBody(*op.getBody(), op.getRegionIterArgs());
+}
+
+LogicalResult KernelLowering::lowerIf(Operation *operation) {
+  auto op = cast<scf::IfOp>(operation);
+  if (op.getNumResults() != 0)
+    return op.emitOpError("expected branches without results at this level");
+  // What a branch computes stays in it.
+  auto branch = scf::IfOp::create(b, loc, scalar(op.getCondition()),
+                                  /*withElseRegion=*/!op.getElseRegion().empty());
+  for (unsigned number : {0u, 1u}) {
+    Region &from = op->getRegion(number);
+    if (from.empty())
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&branch->getRegion(number).front());
+    llvm::DenseMap<Value, Value> saved = buffers;
+    llvm::DenseSet<Operation *> savedLowered = lowered;
+    if (failed(lowerBlock(from.front())))
+      return failure();
+    buffers = std::move(saved);
+    lowered = std::move(savedLowered);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// `manifest` with the scratch bytes of each body.
+static Attribute withScratch(Attribute attr,
+                             const llvm::StringMap<int64_t> &scratch) {
+  Builder b(attr.getContext());
+  if (auto array = dyn_cast<ArrayAttr>(attr))
+    return b.getArrayAttr(llvm::map_to_vector(
+        array, [&](Attribute one) { return withScratch(one, scratch); }));
+  auto dictionary = dyn_cast<DictionaryAttr>(attr);
+  if (!dictionary)
+    return attr;
+  NamedAttrList entries;
+  for (NamedAttribute entry : dictionary)
+    entries.append(entry.getName(), withScratch(entry.getValue(), scratch));
+  if (auto symbol = dyn_cast_or_null<StringAttr>(dictionary.get("symbol"))) {
+    auto found = scratch.find(symbol.getValue());
+    if (found != scratch.end())
+      entries.set("scratch", b.getI64IntegerAttr(found->second));
+  }
+  return entries.getDictionary(attr.getContext());
+}
+
+namespace {
+
+struct FITileToVectorPass : fi::impl::FITileToVectorBase<FITileToVectorPass> {
+  void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
+    if (!target || target.getKind().getValue() != "cpu") {
+      getOperation().emitError(
+          "expected a module with fi.target = #fi.target<cpu, ...>");
+      return signalPassFailure();
+    }
+    llvm::StringMap<int64_t> scratch;
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+      FailureOr<int64_t> bytes = KernelLowering(kernel, target).run();
+      if (failed(bytes))
+        return signalPassFailure();
+      scratch[kernel.getSymName()] = *bytes;
+      kernel.erase();
+    }
+    for (PackageOp package : getOperation().getOps<PackageOp>())
+      package.setManifestAttr(cast<DictionaryAttr>(
+          withScratch(package.getManifestAttr(), scratch)));
+  }
+};
+
+} // namespace

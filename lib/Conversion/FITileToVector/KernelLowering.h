@@ -1,0 +1,228 @@
+//===- KernelLowering.h - one tile kernel to loops over vectors --*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// State of lowering one kernel for the CPU. Where a tile value lives:
+//
+//   buffer    in the scratch arena: RxC padded to whole vectors, R or C alone;
+//   rows      keys or values in memory, by a table of row offsets, never copied
+//             unless a product needs them packed;
+//   nowhere   elementwise work and row reductions are computed when something
+//             asks for them, in loops over rows that keep values in vectors.
+//
+// The members are implemented by topic: FITileToVector.cpp (signature, control
+// flow), RowLoops.cpp (elementwise work), Dot.cpp (products), Memory.cpp (ABI,
+// loads and stores), Math.cpp (functions on vectors).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_CONVERSION_FITILETOVECTOR_KERNELLOWERING_H
+#define FI_LIB_CONVERSION_FITILETOVECTOR_KERNELLOWERING_H
+
+#include "fi/Dialect/FITile/IR/FITile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include <functional>
+#include <set>
+
+namespace fi::tile {
+
+class KernelLowering {
+public:
+  KernelLowering(KernelOp kernel, TargetAttr target);
+
+  /// Creates the function before the kernel. Returns the scratch bytes it needs.
+  mlir::FailureOr<int64_t> run();
+
+private:
+  using Value = mlir::Value;
+  using Location = mlir::Location;
+  using Operation = mlir::Operation;
+  using LogicalResult = mlir::LogicalResult;
+  template <typename T> using ArrayRef = llvm::ArrayRef<T>;
+
+  //===--- Tiles ----------------------------------------------------------===//
+
+  /// What varies in a tile: nothing is a scalar; rows, Rx1; keys, 1xC; both.
+  enum class Kind { Scalar, Rows, Columns, Matrix };
+  static Kind kindOf(Value value);
+  static mlir::RankedTensorType tileType(Value value);
+  int64_t padded(int64_t size) const { return (size + W - 1) / W * W; }
+
+  /// A buffer in the arena for a tile of that type.
+  Value allocate(mlir::RankedTensorType type);
+  /// The same bytes of a buffer as i32, half as many columns (for bf16 pairs).
+  Value viewAsPairs(Value buffer);
+  Value allocateRaw(ArrayRef<int64_t> shape, mlir::Type element);
+
+  //===--- Control flow (FITileToVector.cpp) ------------------------------===//
+
+  LogicalResult lowerBlock(mlir::Block &block);
+  LogicalResult lowerOp(Operation *op);
+  LogicalResult lowerForItems(ForItemsOp op);
+  LogicalResult lowerForKeys(ForKeysOp op);
+  LogicalResult lowerFor(Operation *op);
+  LogicalResult lowerIf(Operation *op);
+  LogicalResult hoistInvariants(mlir::Region &body);
+  LogicalResult lowerBody(mlir::Block &body, mlir::ValueRange carried);
+  /// Puts the initial values of carried tiles into buffers.
+  LogicalResult bindCarried(mlir::ValueRange inits,
+                            mlir::ValueRange arguments,
+                            mlir::ValueRange results);
+  /// Puts yielded tiles into the buffers of the carried ones.
+  LogicalResult yieldCarried(Operation *terminator,
+                             mlir::ValueRange arguments);
+
+  //===--- Elementwise work (RowLoops.cpp) --------------------------------===//
+
+  /// Whether the op is computed on demand.
+  static bool isLazy(Operation *op);
+  /// Gives each tile a buffer; what is ready among the block's yielded values
+  /// comes along.
+  LogicalResult materialise(ArrayRef<Value> tiles, mlir::Block *block);
+
+  /// The plan of one materialise call.
+  struct Phases {
+    /// Where a value is computed: matrices in even phases, rows in odd ones.
+    llvm::DenseMap<Value, int> phase;
+    llvm::SetVector<Value> stored;
+    llvm::DenseSet<Operation *> visited;
+    llvm::DenseMap<Value, int> lastLeafUse;
+    std::set<std::pair<void *, int>> demanded;
+  };
+  int phaseOf(Phases &phases, Value tile);
+  LogicalResult demand(Phases &phases, Value tile, int phase);
+  bool isReady(Value tile);
+  bool isRecomputable(Value tile);
+  bool isExpensive(Value tile);
+  bool usesAreOver(Phases &phases, Operation *op);
+  bool mayUpdateInPlace(Phases &phases, Value yielded, Value carried);
+
+  /// One iteration of a loop over rows: values by (tile, chunk of columns).
+  struct Iteration {
+    Iteration(bool overRows, Value row) : overRows(overRows), row(row) {}
+    bool overRows;    // vectors along rows; else along the columns of one row
+    Value row;        // first row of the vectors, or the row
+    llvm::DenseMap<std::pair<Value, int64_t>, Value> values;
+  };
+  Value evaluate(Iteration &iteration, Value tile, int64_t chunk);
+  Value evaluateLeaf(Iteration &iteration, Value tile, int64_t chunk);
+  Value evaluateReduction(Iteration &iteration, ReduceOp op, int64_t chunk);
+  Value rowScalar(Iteration &iteration, Value tile);
+  void storeVector(Value vector, Value buffer, mlir::ValueRange indices);
+  Value loadVector(Value buffer, mlir::ValueRange indices,
+                   mlir::Type element);
+  void emitRowsPhase(Phases &phases, int phase);
+  void emitMatrixPhase(Phases &phases, int phase);
+  Value gatherVector(GatherOp op, ArrayRef<Value> indices);
+  /// A loop whose body is built with the induction variable.
+  void loop(Value lower, Value upper, int64_t step,
+            llvm::function_ref<void(Value)> body);
+
+  //===--- Functions on vectors (Math.cpp) --------------------------------===//
+
+  Value maximum(Value a, Value b);
+  Value exp2NonPositive(Value x);
+  Value elementwise(Operation *op, mlir::ValueRange operands);
+  /// Reduces a vector to a scalar, in a fixed order.
+  Value horizontal(ReduceKind kind, Value vector);
+
+  //===--- Products (Dot.cpp) ---------------------------------------------===//
+
+  LogicalResult lowerDot(DotOp op);
+  struct Operand; // how a product reads its second operand
+  Value packTransposed(DotOp op, int64_t columnsPerPanel);
+  Value packPairs(DotOp op);
+  Value packWidened(DotOp op);
+  llvm::SmallVector<Value> transpose(llvm::SmallVector<Value> rows);
+  /// A vector of the row of a product's second operand, in f32 (or i32 pairs).
+  Value loadOperandRow(DotOp op, Value row, Value column, int64_t width,
+                       bool pairs);
+
+  //===--- Memory (Memory.cpp) --------------------------------------------===//
+
+  /// Keys or values of a tile, found by offsets.
+  struct KVRows {
+    Value base;    // memref<?xT>
+    Value offsets; // memref<keys x index>, elements from the base
+    int64_t rows, columns;
+    mlir::Type element;
+  };
+  struct Argument {
+    Value base; // memref<?xT>, or the scalar
+    llvm::SmallVector<Value> sizes, strides;
+  };
+  struct View {
+    llvm::SmallVector<unsigned> pools;
+    std::optional<unsigned> pages;
+  };
+
+  void createFunction();
+  Value loadField(Value pointer, int64_t offset, unsigned bits);
+  Value itemField(Field field);
+  Value flatMemRef(Value pointer, mlir::Type element);
+  Value offsetPointer(Value pointer, Value bytes);
+  Value rowOffset(const Argument &argument, Value row, int64_t group,
+                  bool clamp);
+  Value kvRowOffset(Value view, KVPart part, Value key);
+  LogicalResult lowerLoadRows(LoadRowsOp op);
+  LogicalResult lowerStoreRows(StoreRowsOp op);
+  LogicalResult lowerLoadKV(LoadKVOp op);
+  LogicalResult lowerStoreKV(StoreKVOp op);
+  LogicalResult lowerLoadState(LoadStateOp op);
+  LogicalResult lowerStoreState(StoreStateOp op);
+  /// Copies a row of memory to a row of a buffer, converting, and back.
+  void copyRowIn(Value base, Value offset, int64_t columns,
+                 mlir::Type element, Value buffer, Value row);
+  void copyRowOut(Value buffer, Value row, int64_t columns, Value base,
+                  Value offset);
+  Value loadPart(Value base, Value offset, int64_t count, mlir::Type element);
+
+  //===--- Small builders -------------------------------------------------===//
+
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value add(Value a, int64_t b);
+  Value mul(Value a, Value b);
+  Value mul(Value a, int64_t b);
+  Value sub(Value a, Value b);
+  Value minimum(Value a, Value b);
+  Value roundUp(Value a, int64_t multiple);
+  Value splatVector(mlir::Type element, double value);
+  mlir::VectorType vectorOf(mlir::Type element) const {
+    return mlir::VectorType::get({W}, element);
+  }
+  Value scalar(Value value) { return scalars.lookupOrDefault(value); }
+
+  KernelOp kernel;
+  ScheduleAttr schedule;
+  mlir::OpBuilder b;
+  /// Inserts what is made once, before the loop over items.
+  mlir::OpBuilder entry;
+  Location loc;
+  const int64_t W;
+  mlir::func::FuncOp function;
+
+  llvm::SmallVector<Argument> arguments;
+  llvm::DenseMap<Value, View> views;
+  mlir::IRMapping scalars;
+  llvm::DenseMap<Value, Value> buffers;
+  llvm::DenseMap<Value, KVRows> kvRows;
+  llvm::DenseMap<Value, Value> pairViews;
+  llvm::DenseSet<Operation *> lowered;
+  llvm::DenseMap<Value, Value> preferred;
+
+  Value arena, itemsPointer, rangesPointer, stateOutput, stateStatistic;
+  Value itemPointer;
+  /// Rows that loops run over: the item's, rounded up to `mr`; to vectors.
+  Value rowBound, rowVectorBound;
+  int64_t scratchBytes = 0;
+};
+
+} // namespace fi::tile
+
+#endif // FI_LIB_CONVERSION_FITILETOVECTOR_KERNELLOWERING_H

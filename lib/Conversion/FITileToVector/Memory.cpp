@@ -1,0 +1,436 @@
+//===- Memory.cpp - ABI, loads and stores ---------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h), and
+// how rows go between memory and buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+#include "fi/ABI/KernelABI.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+//===----------------------------------------------------------------------===//
+// Arena
+//===----------------------------------------------------------------------===//
+
+Value KernelLowering::allocateRaw(ArrayRef<int64_t> shape, Type element) {
+  if (element.isInteger(1))
+    element = b.getI8Type();
+  int64_t bytes = element.isIndex() ? 8 : element.getIntOrFloatBitWidth() / 8;
+  for (int64_t size : shape)
+    bytes *= size;
+  Value offset = arith::ConstantIndexOp::create(entry, loc, scratchBytes);
+  // One line more than needed: rows of a power of two bytes would all fall into
+  // one set of the cache.
+  scratchBytes += (bytes + FI_ALIGNMENT - 1) / FI_ALIGNMENT * FI_ALIGNMENT +
+                  FI_ALIGNMENT;
+  return memref::ViewOp::create(entry, loc, MemRefType::get(shape, element),
+                                arena, offset, ValueRange());
+}
+
+Value KernelLowering::allocate(RankedTensorType type) {
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  if (columns == 1)
+    return allocateRaw({padded(rows)}, type.getElementType());
+  if (rows == 1)
+    return allocateRaw({padded(columns)}, type.getElementType());
+  return allocateRaw({rows, padded(columns)}, type.getElementType());
+}
+
+Value KernelLowering::viewAsPairs(Value buffer) {
+  Value &pairs = pairViews[buffer];
+  if (pairs)
+    return pairs;
+  auto view = buffer.getDefiningOp<memref::ViewOp>();
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() /= 2;
+  OpBuilder at(view);
+  at.setInsertionPointAfter(view);
+  return pairs = memref::ViewOp::create(
+             at, loc, MemRefType::get(shape, at.getI32Type()), arena,
+             view.getByteShift(), ValueRange());
+}
+
+//===----------------------------------------------------------------------===//
+// Signature and items
+//===----------------------------------------------------------------------===//
+
+Value KernelLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
+  Type type = b.getIntegerType(bits);
+  Value address = LLVM::GEPOp::create(
+      b, loc, pointer.getType(), b.getI8Type(), pointer,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  Value value = LLVM::LoadOp::create(b, loc, type, address);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+
+/// memref<?xT> over unknown many elements from `pointer`.
+Value KernelLowering::flatMemRef(Value pointer, Type element) {
+  if (element.isInteger(1))
+    element = b.getI8Type();
+  auto type = MemRefType::get({ShapedType::kDynamic}, element);
+  Type i64 = b.getI64Type();
+  auto array = LLVM::LLVMArrayType::get(i64, 1);
+  auto descriptor = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {pointer.getType(), pointer.getType(), i64, array, array});
+  auto constant = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value));
+  };
+  Value fields = LLVM::PoisonOp::create(b, loc, descriptor);
+  auto insert = [&](Value value, ArrayRef<int64_t> position) {
+    fields = LLVM::InsertValueOp::create(b, loc, fields, value, position);
+  };
+  insert(pointer, {0});
+  insert(pointer, {1});
+  insert(constant(0), {2});
+  insert(constant(INT64_MAX), {3, 0});
+  insert(constant(1), {4, 0});
+  return UnrealizedConversionCastOp::create(b, loc, type, fields).getResult(0);
+}
+
+void KernelLowering::createFunction() {
+  MLIRContext *context = b.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type i64 = b.getI64Type();
+  function = func::FuncOp::create(
+      b, loc, kernel.getSymName(),
+      b.getFunctionType({pointer, pointer, i64, i64, pointer}, {}));
+  Block *block = function.addEntryBlock();
+  b.setInsertionPointToStart(block);
+  Value params = block->getArgument(0), work = block->getArgument(1);
+  auto loadPointer = [&](Value from, int64_t offset) -> Value {
+    Value address = LLVM::GEPOp::create(
+        b, loc, pointer, b.getI8Type(), from,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    return LLVM::LoadOp::create(b, loc, pointer, address);
+  };
+  itemsPointer = loadPointer(work, offsetof(fi_work, items));
+  rangesPointer = loadPointer(work, offsetof(fi_work, ranges));
+  stateOutput = flatMemRef(loadPointer(work, offsetof(fi_work, state_o)),
+                           b.getF32Type());
+  stateStatistic = flatMemRef(loadPointer(work, offsetof(fi_work, state_lse)),
+                              b.getF32Type());
+  int64_t slot = 0;
+  auto nextSlot = [&] { return 8 * slot++; };
+  for (BlockArgument argument :
+       kernel.getBody().front().getArguments().drop_back()) {
+    Argument &lowered = arguments.emplace_back();
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (!type) {
+      Type scalarType = argument.getType();
+      int64_t offset = nextSlot();
+      if (auto floating = dyn_cast<FloatType>(scalarType)) {
+        Value address = LLVM::GEPOp::create(
+            b, loc, pointer, b.getI8Type(), params,
+            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+        lowered.base = LLVM::LoadOp::create(b, loc, floating, address);
+      } else {
+        Value value = loadField(params, offset, 64);
+        if (!scalarType.isIndex())
+          value = arith::IndexCastOp::create(b, loc, scalarType, value);
+        lowered.base = value;
+      }
+      scalars.map(argument, lowered.base);
+      continue;
+    }
+    lowered.base =
+        flatMemRef(loadPointer(params, nextSlot()), type.getElementType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      lowered.sizes.push_back(loadField(params, nextSlot(), 64));
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      lowered.strides.push_back(loadField(params, nextSlot(), 64));
+  }
+  // The arena, as bytes.
+  arena = flatMemRef(block->getArgument(4), b.getI8Type());
+}
+
+Value KernelLowering::itemField(Field field) {
+  struct Place {
+    size_t offset;
+    unsigned bits;
+  };
+  auto place = [&]() -> Place {
+    switch (field) {
+    case Field::Request:
+      return {offsetof(fi_item, request), 32};
+    case Field::KVHead:
+      return {offsetof(fi_item, kv_head), 32};
+    case Field::RowBegin:
+      return {offsetof(fi_item, row_begin), 32};
+    case Field::RowCount:
+      return {offsetof(fi_item, row_count), 32};
+    case Field::QBegin:
+      return {offsetof(fi_item, q_begin), 64};
+    case Field::QLen:
+      return {offsetof(fi_item, q_len), 64};
+    case Field::KVLen:
+      return {offsetof(fi_item, kv_len), 64};
+    case Field::KVOrigin:
+      return {offsetof(fi_item, kv_origin), 64};
+    case Field::Slot:
+      return {offsetof(fi_item, slot), 32};
+    case Field::SlotCount:
+      return {offsetof(fi_item, slot_count), 32};
+    }
+    return {0, 32};
+  }();
+  return loadField(itemPointer, place.offset, place.bits);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of tensors
+//===----------------------------------------------------------------------===//
+
+/// Offset of packed row `row` of the item; rows beyond the last repeat it.
+Value KernelLowering::rowOffset(const Argument &argument, Value row,
+                                int64_t group, bool clamp) {
+  if (clamp)
+    row = minimum(row, sub(itemField(Field::RowCount), index(1)));
+  Value packed = add(itemField(Field::RowBegin), row);
+  Value token = packed, head = itemField(Field::KVHead);
+  if (group > 1) {
+    token = arith::DivUIOp::create(b, loc, packed, index(group));
+    Value within = arith::RemUIOp::create(b, loc, packed, index(group));
+    head = add(mul(head, group), within);
+  }
+  token = add(token, itemField(Field::QBegin));
+  return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
+}
+
+/// `count` elements from `offset`, widened to f32, padded with zeros to a vector.
+Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
+                               Type element) {
+  Value part = vector::LoadOp::create(b, loc, VectorType::get({count}, element),
+                                      base, ValueRange{offset});
+  Type f32 = b.getF32Type();
+  if (element != f32)
+    part = arith::ExtFOp::create(b, loc, VectorType::get({count}, f32), part);
+  if (count == W)
+    return part;
+  return vector::InsertStridedSliceOp::create(b, loc, part,
+                                              splatVector(f32, 0.0),
+                                              ArrayRef<int64_t>{0},
+                                              ArrayRef<int64_t>{1});
+}
+
+void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
+                               Type element, Value buffer, Value row) {
+  Type from = cast<MemRefType>(base.getType()).getElementType();
+  for (int64_t column = 0; column < columns; column += W) {
+    int64_t count = std::min(W, columns - column);
+    Value at = add(offset, column);
+    Value part;
+    if (from == element && !element.isF32()) {
+      part = vector::LoadOp::create(b, loc, VectorType::get({count}, from), base,
+                                    ValueRange{at});
+      if (count < W)
+        part = vector::InsertStridedSliceOp::create(
+            b, loc, part, splatVector(element, 0.0), ArrayRef<int64_t>{0},
+            ArrayRef<int64_t>{1});
+    } else {
+      part = loadPart(base, at, count, from);
+    }
+    vector::StoreOp::create(b, loc, part, buffer,
+                            ValueRange{row, index(column)});
+  }
+}
+
+void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
+                                Value base, Value offset) {
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  for (int64_t column = 0; column < columns; column += W) {
+    int64_t count = std::min(W, columns - column);
+    Value part =
+        vector::LoadOp::create(b, loc, VectorType::get({count}, element), buffer,
+                               ValueRange{row, index(column)});
+    vector::StoreOp::create(b, loc, part, base,
+                            ValueRange{add(offset, column)});
+  }
+}
+
+LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
+  const Argument &source =
+      arguments[cast<BlockArgument>(op.getSource()).getArgNumber()];
+  RankedTensorType type = op.getType();
+  Value buffer = allocate(type);
+  bool scalarRows = kindOf(op.getResult()) == Kind::Rows;
+  loop(index(0), rowBound, 1, [&](Value row) {
+    Value offset = rowOffset(source, row, op.getGroup(), /*clamp=*/true);
+    if (scalarRows) {
+      Value value = memref::LoadOp::create(b, loc, source.base, offset);
+      if (value.getType() != type.getElementType())
+        value =
+            arith::ExtFOp::create(b, loc, type.getElementType(), value);
+      memref::StoreOp::create(b, loc, value, buffer, row);
+    } else {
+      copyRowIn(source.base, offset, type.getDimSize(1), type.getElementType(),
+                buffer, row);
+    }
+  });
+  buffers[op.getResult()] = buffer;
+  return success();
+}
+
+LogicalResult KernelLowering::lowerStoreRows(StoreRowsOp op) {
+  if (failed(materialise({op.getTile()}, op->getBlock())))
+    return failure();
+  const Argument &target =
+      arguments[cast<BlockArgument>(op.getTarget()).getArgNumber()];
+  Value buffer = buffers.lookup(op.getTile());
+  bool scalarRows = kindOf(op.getTile()) == Kind::Rows;
+  loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
+    Value offset = rowOffset(target, row, op.getGroup(), /*clamp=*/false);
+    if (scalarRows) {
+      Value value = memref::LoadOp::create(b, loc, buffer, row);
+      memref::StoreOp::create(b, loc, value, target.base, offset);
+    } else {
+      copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), target.base,
+                 offset);
+    }
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
+  const View &lowered = views.find(view)->second;
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  bool wantValues = part == KVPart::Values;
+  const Argument &pool =
+      arguments[wantValues ? lowered.pools.back() : lowered.pools.front()];
+  KVRowAddress address;
+  address.strides = pool.strides;
+  address.wantValues = wantValues;
+  address.head = itemField(Field::KVHead);
+  address.key = key;
+  address.tableBegin =
+      loadField(itemPointer, offsetof(fi_item, table_begin), 64);
+  auto lookup = [&](Value entryIndex) -> Value {
+    Value page = memref::LoadOp::create(
+        b, loc, arguments[*lowered.pages].base, entryIndex);
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), page);
+  };
+  address.lookup = lookup;
+  int64_t page = type.getPageSize();
+  if (page == ShapedType::kDynamic) {
+    // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
+    auto paged = cast<PagedKVType>(view.getType());
+    unsigned dim = (paged.getFused() ? 2 : 1) +
+                   (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
+    address.pageSize = pool.sizes[dim];
+  } else if (page > 0) {
+    address.pageSize = index(page);
+  }
+  return type.buildRowOffset(b, loc, address);
+}
+
+LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
+  // Only where the rows are; a product reads or packs them.
+  RankedTensorType type = op.getType();
+  int64_t keys = type.getDimSize(0);
+  Value offsets = allocateRaw({keys}, b.getIndexType());
+  Value first = scalar(op.getKey());
+  Value last = sub(itemField(Field::KVLen), index(1));
+  loop(index(0), index(keys), 1, [&](Value i) {
+    Value key = minimum(add(first, i), last);
+    memref::StoreOp::create(b, loc,
+                            kvRowOffset(op.getView(), op.getPart(), key),
+                            offsets, i);
+  });
+  const View &view = views.find(op.getView())->second;
+  Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
+                                                        : view.pools.front()]
+                   .base;
+  Type element = cast<MemRefType>(base.getType()).getElementType();
+  KVRows rows{base, offsets, keys, type.getDimSize(1), element};
+  bool onlyProducts = llvm::all_of(op->getUses(), [](OpOperand &use) {
+    auto dot = dyn_cast<DotOp>(use.getOwner());
+    return dot && use.getOperandNumber() == 1;
+  });
+  if (onlyProducts) {
+    kvRows[op.getResult()] = rows;
+    return success();
+  }
+  Value buffer = allocate(type);
+  loop(index(0), index(keys), 1, [&](Value row) {
+    Value offset = memref::LoadOp::create(b, loc, offsets, row);
+    copyRowIn(base, offset, type.getDimSize(1), type.getElementType(), buffer,
+              row);
+  });
+  buffers[op.getResult()] = buffer;
+  return success();
+}
+
+LogicalResult KernelLowering::lowerStoreKV(StoreKVOp op) {
+  if (failed(materialise({op.getTile()}, op->getBlock())))
+    return failure();
+  const View &view = views.find(op.getView())->second;
+  Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
+                                                        : view.pools.front()]
+                   .base;
+  Value buffer = buffers.lookup(op.getTile());
+  Value first = scalar(op.getKey());
+  loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
+    Value offset = kvRowOffset(op.getView(), op.getPart(), add(first, row));
+    copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), base, offset);
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// States of split keys
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
+  if (failed(materialise({op.getOutput(), op.getStatistic()}, op->getBlock())))
+    return failure();
+  int64_t rows = tileType(op.getOutput()).getDimSize(0);
+  int64_t columns = tileType(op.getOutput()).getDimSize(1);
+  Value output = buffers.lookup(op.getOutput());
+  Value statistic = buffers.lookup(op.getStatistic());
+  Value firstRow = mul(itemField(Field::Slot), rows);
+  loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
+    Value at = add(firstRow, row);
+    copyRowOut(output, row, columns, stateOutput, mul(at, columns));
+    Value value = memref::LoadOp::create(b, loc, statistic, row);
+    memref::StoreOp::create(b, loc, value, stateStatistic, at);
+  });
+  return success();
+}
+
+LogicalResult KernelLowering::lowerLoadState(LoadStateOp op) {
+  RankedTensorType type = tileType(op.getOutput());
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  Value output = allocate(type);
+  Value statistic = allocate(tileType(op.getStatistic()));
+  Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
+  Value firstRow = mul(slot, rows);
+  Value last = sub(itemField(Field::RowCount), index(1));
+  loop(index(0), rowBound, 1, [&](Value row) {
+    Value at = add(firstRow, minimum(row, last));
+    copyRowIn(stateOutput, mul(at, columns), columns, type.getElementType(),
+              output, row);
+    Value value = memref::LoadOp::create(b, loc, stateStatistic, at);
+    memref::StoreOp::create(b, loc, value, statistic, row);
+  });
+  buffers[op.getOutput()] = output;
+  buffers[op.getStatistic()] = statistic;
+  return success();
+}

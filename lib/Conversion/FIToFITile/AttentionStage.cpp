@@ -1,0 +1,449 @@
+//===- AttentionStage.cpp - kernels of fi.attention -----------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One kernel per schedule: for each item, a loop over the visited key tiles with
+// the score and mask regions inlined, then the output, or a partial state where
+// the plan has split the keys. And one kernel per tile size that merges the
+// partial states of a tile, in split order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RegionInliner.h"
+#include "StageBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+namespace {
+
+class AttentionStage {
+public:
+  AttentionStage(OpBuilder &b, AttentionOp op, ProgramBuffers &buffers,
+                 StringRef name)
+      : b(b), loc(op.getLoc()), op(op), buffers(buffers), name(name),
+        stage(b, op.getLoc()), view(op.getViewType()), group(op.getGroup()) {}
+
+  DictionaryAttr build();
+
+private:
+  struct Destinations {
+    unsigned output;
+    std::optional<unsigned> statistic;
+    std::string outputName, statisticName;
+  };
+
+  LogicalResult collectBuffers();
+  KernelOp buildBody(StringRef kernelName, ScheduleAttr schedule);
+  KernelOp buildMerge(StringRef kernelName, ScheduleAttr schedule);
+
+  // Pieces of a body; `item` and the kernel's entry block are set.
+  Value argument(unsigned index) { return entry->getArgument(index); }
+  Value field(Field which) { return ItemOp::create(b, loc, item, which); }
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  RankedTensorType tile(int64_t rows, int64_t columns, Type element) {
+    return RankedTensorType::get({rows, columns}, element);
+  }
+  /// Token and query head of each packed row, Rx1.
+  void buildRows(int64_t tileRows);
+  Value buildScores(Value query, Value viewValue, Value key,
+                    ScheduleAttr schedule);
+  Value loadSink(int64_t tileRows);
+  void storeOutputs(Value output, Value statistic);
+
+  OpBuilder &b;
+  Location loc;
+  AttentionOp op;
+  ProgramBuffers &buffers;
+  StringRef name;
+  StageBuilder stage;
+  KVViewTypeInterface view;
+  int64_t group;
+
+  unsigned queryBuffer = 0;
+  ViewBuffers viewBuffers;
+  std::optional<unsigned> scaleBuffer, sinkBuffer, positionsBuffer;
+  SmallVector<unsigned> captureBuffers;
+  Destinations destinations;
+
+  Block *entry = nullptr;
+  Value item, queryHead, queryPosition;
+};
+
+} // namespace
+
+LogicalResult AttentionStage::collectBuffers() {
+  queryBuffer = stage.use(buffers.get(op.getQuery()));
+  viewBuffers = useView(stage, op.getView(), buffers);
+  if (op.getScaleValue())
+    scaleBuffer = stage.use(buffers.get(op.getScaleValue()));
+  if (op.getSink())
+    sinkBuffer = stage.use(buffers.get(op.getSink()));
+  if (op.getPositions())
+    positionsBuffer = stage.use(buffers.get(op.getPositions()));
+  for (Value capture : op.getCaptures())
+    captureBuffers.push_back(stage.use(buffers.get(capture)));
+
+  auto destination = [&](const Buffer &output, const Buffer *statistic) {
+    destinations.output = stage.use(output);
+    destinations.outputName = output.name;
+    if (statistic) {
+      destinations.statistic = stage.use(*statistic);
+      destinations.statisticName = statistic->name;
+    }
+  };
+  if (op.returnsState()) {
+    buffers.defineState(op.getResult(0), op.getQuery());
+    destination(buffers.get(op.getResult(0)),
+                &buffers.getStatistic(op.getResult(0)));
+    return success();
+  }
+  SmallVector<Value> outs(op.getOuts());
+  if (outs.empty()) {
+    outs.assign(op.getResults().begin(), op.getResults().end());
+    for (Value result : outs)
+      if (failed(buffers.define(result, op.getQuery())))
+        return failure();
+  }
+  destination(buffers.get(outs[0]),
+              outs.size() > 1 ? &buffers.get(outs[1]) : nullptr);
+  return success();
+}
+
+void AttentionStage::buildRows(int64_t tileRows) {
+  auto column = tile(tileRows, 1, b.getIndexType());
+  Value packed = IotaOp::create(b, loc, column, field(Field::RowBegin));
+  auto splat = [&](Value scalar) {
+    return broadcastTo(b, loc, scalar, column.getShape());
+  };
+  Value token = packed;
+  if (group == 1) {
+    queryHead = field(Field::KVHead);
+  } else {
+    Value size = splat(index(group));
+    token = arith::DivUIOp::create(b, loc, packed, size);
+    Value head = arith::RemUIOp::create(b, loc, packed, size);
+    Value first =
+        arith::MulIOp::create(b, loc, field(Field::KVHead), index(group));
+    queryHead = arith::AddIOp::create(b, loc, head, splat(first));
+  }
+  if (positionsBuffer) {
+    Value positions = argument(*positionsBuffer);
+    Value row =
+        arith::AddIOp::create(b, loc, token, splat(field(Field::QBegin)));
+    Type element = cast<MemRefType>(positions.getType()).getElementType();
+    Value read = GatherOp::create(b, loc, tile(tileRows, 1, element), positions,
+                                  ValueRange{row});
+    queryPosition = arith::IndexCastOp::create(b, loc, column, read);
+    return;
+  }
+  // origin + kv_len - q_len + token
+  Value first = arith::SubIOp::create(b, loc, field(Field::KVLen),
+                                      field(Field::QLen));
+  first = arith::AddIOp::create(b, loc, first, field(Field::KVOrigin));
+  queryPosition = arith::AddIOp::create(b, loc, token, splat(first));
+}
+
+Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
+                                  ScheduleAttr schedule) {
+  int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
+  Type element = cast<RankedTensorType>(query.getType()).getElementType();
+  Value k = LoadKVOp::create(b, loc, tile(keys, view.getKeyDim(), element),
+                             KVPart::Keys, viewValue, item, key);
+  auto scoresType = tile(rows, keys, b.getF32Type());
+  Value scores = DotOp::create(b, loc, scoresType, query, k, Value(),
+                               /*transpose=*/true);
+  Value scale = op.getScaleAttr()
+                    ? arith::ConstantOp::create(b, loc, op.getScaleAttr())
+                          .getResult()
+                    : argument(*scaleBuffer);
+  scores = arith::MulFOp::create(
+      b, loc, scores, broadcastTo(b, loc, scale, scoresType.getShape()));
+
+  auto row = tile(1, keys, b.getIndexType());
+  Value keyIndex = IotaOp::create(b, loc, row, key);
+  Value keyPosition = IotaOp::create(
+      b, loc, row,
+      arith::AddIOp::create(b, loc, key, field(Field::KVOrigin)));
+  SmallVector<Value> arguments = {field(Field::Request), queryHead,
+                                  field(Field::KVHead), queryPosition,
+                                  keyPosition};
+  for (unsigned capture : captureBuffers)
+    arguments.push_back(argument(capture));
+  if (!op.getMaskRegion().empty() || !op.getScoreRegion().empty()) {
+    SmallVector<Value> scoreArguments = {scores};
+    llvm::append_range(scoreArguments, arguments);
+    if (!op.getScoreRegion().empty()) {
+      scores = inlineRegion(b, op.getScoreRegion(), scoreArguments);
+      if (!scores)
+        return {};
+      scores = broadcastTo(b, loc, scores, scoresType.getShape());
+    }
+  }
+  // Regions are asked for keys in range only; the tile may reach beyond.
+  Value limit = broadcastTo(b, loc, field(Field::KVLen), row.getShape());
+  Value visible = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                        keyIndex, limit);
+  visible = broadcastTo(b, loc, visible, scoresType.getShape());
+  if (!op.getMaskRegion().empty()) {
+    Value allowed = inlineRegion(b, op.getMaskRegion(), arguments);
+    if (!allowed)
+      return {};
+    allowed = broadcastTo(b, loc, allowed, scoresType.getShape());
+    visible = arith::AndIOp::create(b, loc, visible, allowed);
+  }
+  return MaskOp::create(b, loc, scores, visible);
+}
+
+Value AttentionStage::loadSink(int64_t tileRows) {
+  if (!sinkBuffer)
+    return {};
+  auto column = tile(tileRows, 1, b.getF32Type());
+  if (group == 1) {
+    Value one = GatherOp::create(b, loc, b.getF32Type(), argument(*sinkBuffer),
+                                 ValueRange{queryHead});
+    return broadcastTo(b, loc, one, column.getShape());
+  }
+  return GatherOp::create(b, loc, column, argument(*sinkBuffer),
+                          ValueRange{queryHead});
+}
+
+void AttentionStage::storeOutputs(Value output, Value statistic) {
+  Value target = argument(destinations.output);
+  Type element = cast<MemRefType>(target.getType()).getElementType();
+  auto type = cast<RankedTensorType>(output.getType());
+  if (element != type.getElementType())
+    output = arith::TruncFOp::create(b, loc, type.clone(element), output);
+  StoreRowsOp::create(b, loc, output, target, item, group);
+  if (destinations.statistic)
+    StoreRowsOp::create(b, loc, statistic, argument(*destinations.statistic),
+                        item, group);
+}
+
+KernelOp AttentionStage::buildBody(StringRef kernelName,
+                                   ScheduleAttr schedule) {
+  OpBuilder::InsertionGuard guard(b);
+  KernelOp kernel = stage.createKernel(kernelName, schedule);
+  entry = &kernel.getBody().front();
+  int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
+  Value viewValue = createView(stage, kernel, op.getView(), viewBuffers);
+  auto items = ForItemsOp::create(b, loc, kernel.getWork());
+  b.setInsertionPointToStart(&items.getBody().front());
+  item = items.getItem();
+
+  // Products are of one element type: the wider of both operands'.
+  Type queryElement = op.getQueryType().getElementType();
+  Type common =
+      queryElement == view.getKeyType() ? queryElement : b.getF32Type();
+  auto queryType = tile(rows, view.getKeyDim(), common);
+  Value query = LoadRowsOp::create(b, loc, queryType, argument(queryBuffer),
+                                   item, group);
+  buildRows(rows);
+  auto accType = tile(rows, view.getValueDim(), b.getF32Type());
+  SmallVector<Type> runningTypes = {accType};
+  NormaliserAttrInterface normaliser = op.getNormaliser();
+  llvm::append_range(runningTypes, normaliser.getRunningTypes(
+                                       b.getContext(), rows,
+                                       schedule.getLanes()));
+  auto init = InitOp::create(b, loc, runningTypes, normaliser);
+  auto loop = ForKeysOp::create(b, loc, item, init.getRunning(), Part::All, keys);
+  {
+    OpBuilder::InsertionGuard loopGuard(b);
+    b.setInsertionPointToStart(&loop.getBody().front());
+    Value scores = buildScores(query, viewValue, loop.getKey(), schedule);
+    if (!scores)
+      return {};
+    Value v = LoadKVOp::create(
+        b, loc, tile(keys, view.getValueDim(), view.getValueType()),
+        KVPart::Values, viewValue, item, loop.getKey());
+    auto update = UpdateOp::create(b, loc, runningTypes, normaliser, scores, v,
+                                   loop.getCarried());
+    tile::YieldOp::create(b, loc, update.getResults());
+  }
+  auto statisticType = tile(rows, 1, b.getF32Type());
+  auto finalize = [&](Value sink) {
+    return tile::FinalizeOp::create(b, loc, accType, statisticType, normaliser,
+                                    loop.getResults(), sink);
+  };
+  if (!normaliser.canMerge()) {
+    auto final = finalize(loadSink(rows));
+    storeOutputs(final.getOutput(), final.getStatistic());
+    return kernel;
+  }
+  Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                      field(Field::Slot), index(0));
+  auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.thenBlock());
+  auto final = finalize(loadSink(rows));
+  storeOutputs(final.getOutput(), final.getStatistic());
+  b.setInsertionPointToStart(branch.elseBlock());
+  final = finalize(Value());
+  StoreStateOp::create(b, loc, final.getOutput(), final.getStatistic(),
+                       kernel.getWork(), item);
+  return kernel;
+}
+
+KernelOp AttentionStage::buildMerge(StringRef kernelName,
+                                    ScheduleAttr schedule) {
+  OpBuilder::InsertionGuard guard(b);
+  KernelOp kernel = stage.createKernel(kernelName, schedule);
+  entry = &kernel.getBody().front();
+  int64_t rows = schedule.getTileRows();
+  auto items = ForItemsOp::create(b, loc, kernel.getWork());
+  b.setInsertionPointToStart(&items.getBody().front());
+  item = items.getItem();
+  auto outputType = tile(rows, view.getValueDim(), b.getF32Type());
+  auto statisticType = tile(rows, 1, b.getF32Type());
+  SmallVector<Type> types = {outputType, statisticType};
+  NormaliserAttrInterface normaliser = op.getNormaliser();
+  auto first = LoadStateOp::create(b, loc, types, kernel.getWork(), item,
+                                   index(0));
+  auto loop = scf::ForOp::create(b, loc, index(1), field(Field::SlotCount),
+                                 index(1), first.getResults());
+  {
+    OpBuilder::InsertionGuard loopGuard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    auto next = LoadStateOp::create(b, loc, types, kernel.getWork(), item,
+                                    loop.getInductionVar());
+    auto merged = tile::MergeOp::create(
+        b, loc, types, normaliser, loop.getRegionIterArgs()[0],
+        loop.getRegionIterArgs()[1], next.getOutput(), next.getStatistic());
+    scf::YieldOp::create(b, loc, merged.getResults());
+  }
+  Value output = loop.getResult(0), statistic = loop.getResult(1);
+  if (sinkBuffer) {
+    buildRows(rows);
+    auto sunk = SinkOp::create(b, loc, types, normaliser, output, statistic,
+                               loadSink(rows));
+    output = sunk.getOutput();
+    statistic = sunk.getStatistic();
+  }
+  storeOutputs(output, statistic);
+  return kernel;
+}
+
+DictionaryAttr AttentionStage::build() {
+  if (!op.getQueryRegion().empty() || !op.getKeyRegion().empty()) {
+    op.emitOpError("has query or key regions, which the tile level does not "
+                   "lower yet: transform the query and the appended keys before "
+                   "fi.attention");
+    return {};
+  }
+  if (op.getSegments()) {
+    op.emitOpError("expected whole attentions, but got one over segments: the "
+                   "plan cuts the keys, see 'split'");
+    return {};
+  }
+  ArrayAttr schedules = op.getSchedulesAttr();
+  if (!schedules || schedules.empty()) {
+    op.emitOpError("expected 'schedules': run fi-choose-schedule first");
+    return {};
+  }
+  if (failed(collectBuffers()))
+    return {};
+
+  auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
+  auto named = [&](StringRef key, Attribute value) {
+    return b.getNamedAttr(key, value);
+  };
+  auto string = [&](const Twine &text) -> Attribute {
+    return b.getStringAttr(text);
+  };
+  auto nameOrNull = [&](Value value) -> Attribute {
+    return value ? string(buffers.get(value).name) : b.getUnitAttr();
+  };
+  // Units of work as the planner balances it: products, and the keys and values
+  // that are read whatever the number of rows.
+  auto cost = [&](ScheduleAttr schedule) {
+    int64_t elements =
+        schedule.getTileKeys() * (view.getKeyDim() + view.getValueDim());
+    return b.getDictionaryAttr({named("item", number(1000)),
+                                named("tile", number(elements / 8)),
+                                named("tile_row", number(elements / 50 + 1))});
+  };
+  SmallVector<Attribute> bodies, merges;
+  for (Attribute attr : schedules) {
+    auto schedule = cast<ScheduleAttr>(attr);
+    std::string rows = std::to_string(schedule.getTileRows());
+    std::string symbol = (name + "_rows" + rows).str();
+    if (!buildBody(symbol, schedule))
+      return {};
+    bodies.push_back(b.getDictionaryAttr(
+        {named("symbol", string(symbol)),
+         named("tile_rows", number(schedule.getTileRows())),
+         named("tile_keys", number(schedule.getTileKeys())),
+         named("max_rows", schedule.getMaxRows()
+                               ? Attribute(number(schedule.getMaxRows()))
+                               : b.getUnitAttr()),
+         named("scratch", number(0)), named("cost", cost(schedule))}));
+    if (!op.getNormaliser().canMerge())
+      continue;
+    symbol = (name + "_merge" + rows).str();
+    buildMerge(symbol, schedule);
+    merges.push_back(b.getDictionaryAttr(
+        {named("symbol", string(symbol)),
+         named("tile_rows", number(schedule.getTileRows())),
+         named("scratch", number(0)),
+         named("cost",
+               b.getDictionaryAttr(
+                   {named("item", number(200)),
+                    named("slot_row", number(view.getValueDim() / 8))}))}));
+  }
+  SmallVector<NamedAttribute> stageEntry = {
+      named("op", string("attention")),
+      named("name", string(name)),
+      named("query", string(buffers.get(op.getQuery()).name)),
+      named("rows", nameOrNull(op.getRows())),
+      named("positions", nameOrNull(op.getPositions())),
+      named("view", describeView(op.getView(), buffers)),
+      named("heads",
+            b.getDictionaryAttr({named("q", number(op.getQueryHeads())),
+                                 named("kv", number(view.getKVHeads()))})),
+      named("dims", b.getDictionaryAttr(
+                        {named("qk", number(view.getKeyDim())),
+                         named("vo", number(view.getValueDim()))})),
+      named("outputs",
+            b.getDictionaryAttr(
+                {named("o", string(destinations.outputName)),
+                 named("lse", destinations.statistic
+                                  ? string(destinations.statisticName)
+                                  : b.getUnitAttr())})),
+      named("buffers", stage.getNames()),
+      named("bodies", b.getArrayAttr(bodies))};
+  if (!merges.empty())
+    stageEntry.push_back(named("merge", b.getArrayAttr(merges)));
+  if (SplitAttr split = op.getSplitAttr()) {
+    SmallVector<NamedAttribute> policy = {
+        named("policy", string(split.getKeys() ? "fixed" : "balanced"))};
+    if (split.getKeys())
+      policy.push_back(named("keys", number(split.getKeys())));
+    stageEntry.push_back(named("split", b.getDictionaryAttr(policy)));
+  }
+  if (!op.getMaskRegion().empty()) {
+    // Without bounds nothing is known: every tile is visited and tested.
+    ArrayAttr terms = op.getBoundsAttr();
+    if (!terms)
+      terms = b.getArrayAttr(b.getDictionaryAttr(
+          {named("lo", b.getArrayAttr({})), named("hi", b.getArrayAttr({})),
+           named("exact", b.getBoolAttr(false))}));
+    stageEntry.push_back(
+        named("mask", b.getDictionaryAttr(named("terms", terms))));
+  }
+  return b.getDictionaryAttr(stageEntry);
+}
+
+DictionaryAttr fi::tile::buildAttentionStage(OpBuilder &b, AttentionOp op,
+                                             ProgramBuffers &buffers,
+                                             StringRef name) {
+  return AttentionStage(b, op, buffers, name).build();
+}

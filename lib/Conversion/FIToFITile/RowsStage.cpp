@@ -1,0 +1,225 @@
+//===- RowsStage.cpp - kernels of fi.append and of the algebra of states --===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RegionInliner.h"
+#include "StageBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+/// Rows of a tile in these kernels: they move memory, so any size will do.
+static constexpr int64_t kTileRows = 64;
+
+static ScheduleAttr rowsSchedule(MLIRContext *context) {
+  return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
+                           /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0);
+}
+
+static Attribute describeBodies(Builder &b, StringRef symbol) {
+  return b.getArrayAttr(b.getDictionaryAttr(
+      {b.getNamedAttr("symbol", b.getStringAttr(symbol)),
+       b.getNamedAttr("tile_rows", b.getI64IntegerAttr(kTileRows)),
+       b.getNamedAttr("scratch", b.getI64IntegerAttr(0)),
+       b.getNamedAttr("cost", b.getDictionaryAttr(b.getNamedAttr(
+                                  "item", b.getI64IntegerAttr(500))))}));
+}
+
+static RankedTensorType tileOf(int64_t columns, Type element) {
+  return RankedTensorType::get({kTileRows, columns}, element);
+}
+
+/// `tile` converted to the element type of memory that it goes to.
+static Value convert(OpBuilder &b, Location loc, Value tile, Type element) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getElementType() == element)
+    return tile;
+  // Between narrow floats the way is through f32.
+  if (!type.getElementType().isF32())
+    tile = arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), tile);
+  if (element.isF32())
+    return tile;
+  return arith::TruncFOp::create(b, loc, type.clone(element), tile);
+}
+
+DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
+                                          ProgramBuffers &buffers,
+                                          StringRef name) {
+  OpBuilder::InsertionGuard guard(b);
+  Location loc = op.getLoc();
+  StageBuilder stage(b, loc);
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
+  unsigned keys = stage.use(buffers.get(op.getKeys()));
+  unsigned values = stage.use(buffers.get(op.getValues()));
+  ViewBuffers viewBuffers = useView(stage, op.getView(), buffers);
+  std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
+  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(b.getContext()));
+  Block &entry = kernel.getBody().front();
+  Value viewValue = createView(stage, kernel, op.getView(), viewBuffers);
+  auto items = ForItemsOp::create(b, loc, kernel.getWork());
+  b.setInsertionPointToStart(&items.getBody().front());
+  Value item = items.getItem();
+  auto field = [&](Field which) -> Value {
+    return ItemOp::create(b, loc, item, which);
+  };
+  // Token i becomes key kv_len - q_len + i.
+  Value key = arith::SubIOp::create(b, loc, field(Field::KVLen),
+                                    field(Field::QLen));
+  key = arith::AddIOp::create(b, loc, key, field(Field::RowBegin));
+  for (auto [part, buffer, dim, element] :
+       {std::tuple(KVPart::Keys, keys, view.getKeyDim(), view.getKeyType()),
+        std::tuple(KVPart::Values, values, view.getValueDim(),
+                   view.getValueType())}) {
+    Value source = entry.getArgument(buffer);
+    Type sourceElement = cast<MemRefType>(source.getType()).getElementType();
+    Value tile = LoadRowsOp::create(b, loc, tileOf(dim, sourceElement), source,
+                                    item, /*group=*/1);
+    StoreKVOp::create(b, loc, part, convert(b, loc, tile, element), viewValue,
+                      item, key);
+  }
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("op", b.getStringAttr("append")),
+       b.getNamedAttr("name", b.getStringAttr(name)),
+       b.getNamedAttr("query", b.getStringAttr(buffers.get(op.getKeys()).name)),
+       b.getNamedAttr("rows", b.getStringAttr(buffers.get(op.getRows()).name)),
+       b.getNamedAttr("view", describeView(op.getView(), buffers)),
+       b.getNamedAttr("buffers", stage.getNames()),
+       b.getNamedAttr("bodies", describeBodies(b, symbol))});
+}
+
+namespace {
+
+/// fi.merge, fi.finalize and fi.empty: each row and head by itself.
+class RowsStage {
+public:
+  RowsStage(OpBuilder &b, Operation *op, ProgramBuffers &buffers,
+            StringRef name)
+      : b(b), loc(op->getLoc()), op(op), buffers(buffers), name(name),
+        stage(b, op->getLoc()) {}
+
+  DictionaryAttr build();
+
+private:
+  struct StateBuffers {
+    unsigned output, statistic;
+  };
+  StateBuffers useState(Value state) {
+    return {stage.use(buffers.get(state)),
+            stage.use(buffers.getStatistic(state))};
+  }
+  std::pair<Value, Value> load(StateBuffers state) {
+    return {loadRows(state.output), loadRows(state.statistic)};
+  }
+  Value loadRows(unsigned buffer) {
+    Value source = entry->getArgument(buffer);
+    auto type = cast<MemRefType>(source.getType());
+    int64_t columns = type.getRank() == 3 ? type.getDimSize(2) : 1;
+    return LoadRowsOp::create(b, loc, tileOf(columns, type.getElementType()),
+                              source, item, /*group=*/1);
+  }
+  void storeRows(Value tile, unsigned buffer) {
+    Value target = entry->getArgument(buffer);
+    Type element = cast<MemRefType>(target.getType()).getElementType();
+    StoreRowsOp::create(b, loc, convert(b, loc, tile, element), target, item,
+                        /*group=*/1);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Operation *op;
+  ProgramBuffers &buffers;
+  StringRef name;
+  StageBuilder stage;
+  Block *entry = nullptr;
+  Value item;
+};
+
+} // namespace
+
+DictionaryAttr RowsStage::build() {
+  SmallVector<Value> states;
+  if (auto merge = dyn_cast<fi::MergeOp>(op))
+    llvm::append_range(states, merge.getStates());
+  else if (auto finalize = dyn_cast<fi::FinalizeOp>(op))
+    states.push_back(finalize.getState());
+  StateType type = states.empty() ? cast<EmptyOp>(op).getType()
+                                  : cast<StateType>(states[0].getType());
+  if (states.empty()) {
+    op->emitOpError("has no rows that the plan knows; merge other states without "
+                    "it, it is their identity");
+    return {};
+  }
+  NormaliserAttrInterface normaliser = type.getNormaliser();
+  SmallVector<StateBuffers> inputs;
+  for (Value state : states)
+    inputs.push_back(useState(state));
+  std::optional<unsigned> sink;
+  StateBuffers output;
+  bool hasStatistic = true;
+  if (auto merge = dyn_cast<fi::MergeOp>(op)) {
+    buffers.defineState(merge.getResult(), states[0]);
+    output = useState(merge.getResult());
+  } else {
+    auto finalize = cast<fi::FinalizeOp>(op);
+    if (finalize.getSink())
+      sink = stage.use(buffers.get(finalize.getSink()));
+    if (failed(buffers.define(finalize.getOutput(), states[0])))
+      return {};
+    output.output = stage.use(buffers.get(finalize.getOutput()));
+    hasStatistic = static_cast<bool>(finalize.getStatistic());
+    if (hasStatistic) {
+      if (failed(buffers.define(finalize.getStatistic(), states[0])))
+        return {};
+      output.statistic = stage.use(buffers.get(finalize.getStatistic()));
+    }
+  }
+  OpBuilder::InsertionGuard guard(b);
+  std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
+  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(b.getContext()));
+  entry = &kernel.getBody().front();
+  auto items = ForItemsOp::create(b, loc, kernel.getWork());
+  b.setInsertionPointToStart(&items.getBody().front());
+  item = items.getItem();
+  auto [o, statistic] = load(inputs[0]);
+  for (StateBuffers next : ArrayRef<StateBuffers>(inputs).drop_front()) {
+    auto [o2, statistic2] = load(next);
+    auto merged = tile::MergeOp::create(
+        b, loc, TypeRange{o.getType(), statistic.getType()}, normaliser, o,
+        statistic, o2, statistic2);
+    o = merged.getOutput();
+    statistic = merged.getStatistic();
+  }
+  if (sink) {
+    Value head = ItemOp::create(b, loc, item, Field::KVHead);
+    Value logit = GatherOp::create(b, loc, b.getF32Type(),
+                                   entry->getArgument(*sink), ValueRange{head});
+    Value tile = broadcastTo(b, loc, logit, {kTileRows, 1});
+    auto sunk = SinkOp::create(b, loc,
+                               TypeRange{o.getType(), statistic.getType()},
+                               normaliser, o, statistic, tile);
+    o = sunk.getOutput();
+    statistic = sunk.getStatistic();
+  }
+  storeRows(o, output.output);
+  if (hasStatistic)
+    storeRows(statistic, output.statistic);
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("op", b.getStringAttr("rows")),
+       b.getNamedAttr("name", b.getStringAttr(name)),
+       b.getNamedAttr("rows_of", b.getStringAttr(buffers.rowsOf(states[0]))),
+       b.getNamedAttr("heads", b.getI64IntegerAttr(type.getHeads())),
+       b.getNamedAttr("buffers", stage.getNames()),
+       b.getNamedAttr("bodies", describeBodies(b, symbol))});
+}
+
+DictionaryAttr fi::tile::buildRowsStage(OpBuilder &b, Operation *op,
+                                        ProgramBuffers &buffers,
+                                        StringRef name) {
+  return RowsStage(b, op, buffers, name).build();
+}

@@ -1,0 +1,245 @@
+//===- StageBuilder.cpp - kernels and manifest of one stage ---------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageBuilder.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+MemRefType fi::tile::getBufferType(ShapedType type) {
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  if (!strides.empty())
+    strides.back() = 1;
+  auto layout = StridedLayoutAttr::get(type.getContext(), 0, strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
+static std::string dtypeName(Type type) {
+  if (type.isIndex())
+    return "index";
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+static ArrayAttr shapeAttr(Builder &b, ArrayRef<int64_t> shape) {
+  SmallVector<Attribute> sizes;
+  for (int64_t size : shape)
+    sizes.push_back(ShapedType::isDynamic(size)
+                        ? Attribute(b.getUnitAttr())
+                        : Attribute(b.getI64IntegerAttr(size)));
+  return b.getArrayAttr(sizes);
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramBuffers
+//===----------------------------------------------------------------------===//
+
+ProgramBuffers::ProgramBuffers(ProgramOp program) : program(program) {
+  for (BlockArgument argument : program.getBody().getArguments()) {
+    std::string name = program.getArgumentName(argument.getArgNumber());
+    Type type = argument.getType();
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      type = getBufferType(shaped);
+    buffers[argument] = {name, type};
+    if (!program.isPlanArgument(argument.getArgNumber()))
+      rowsOfNames[argument] = name;
+  }
+  orderedResults.resize(program.getResultTypes().size());
+}
+
+std::string ProgramBuffers::rowsOf(Value value) const {
+  auto found = rowsOfNames.find(value);
+  return found == rowsOfNames.end() ? "" : found->second;
+}
+
+DictionaryAttr ProgramBuffers::describe(StringRef name, ShapedType type,
+                                        StringRef rowsOf) const {
+  Builder b(type.getContext());
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("name", b.getStringAttr(name)),
+       b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
+       b.getNamedAttr("shape", shapeAttr(b, type.getShape())),
+       b.getNamedAttr("rows_of", b.getStringAttr(rowsOf))});
+}
+
+LogicalResult ProgramBuffers::define(Value value, Value rowsOf) {
+  auto type = cast<ShapedType>(value.getType());
+  std::string rows = this->rowsOf(rowsOf);
+  rowsOfNames[value] = rows;
+  SmallVector<OpOperand *> returns;
+  for (OpOperand &use : value.getUses())
+    if (isa<fi::ReturnOp>(use.getOwner()))
+      returns.push_back(&use);
+  if (returns.size() > 1)
+    return returns[1]->getOwner()->emitOpError(
+               "expected each value to be returned once, but got operand ")
+           << returns[0]->getOperandNumber() << " again as operand "
+           << returns[1]->getOperandNumber();
+  std::string name;
+  if (returns.empty()) {
+    name = "temporary" + std::to_string(temporaries.size());
+    temporaries.push_back(describe(name, type, rows));
+  } else {
+    unsigned index = returns[0]->getOperandNumber();
+    name = "result" + std::to_string(index);
+    orderedResults[index] = describe(name, type, rows);
+  }
+  buffers[value] = {name, getBufferType(type)};
+  return success();
+}
+
+void ProgramBuffers::defineState(Value value, Value rowsOf) {
+  auto state = cast<StateType>(value.getType());
+  std::string rows = this->rowsOf(rowsOf);
+  rowsOfNames[value] = rows;
+  auto temporary = [&](ArrayRef<int64_t> shape) -> Buffer {
+    auto type = RankedTensorType::get(shape, state.getElement());
+    std::string name = "temporary" + std::to_string(temporaries.size());
+    temporaries.push_back(describe(name, type, rows));
+    return {name, getBufferType(type)};
+  };
+  buffers[value] =
+      temporary({state.getRows(), state.getHeads(), state.getDim()});
+  statistics[value] = temporary({state.getRows(), state.getHeads()});
+}
+
+ArrayAttr ProgramBuffers::getArguments() const {
+  Builder b(program->getContext());
+  SmallVector<Attribute> entries;
+  auto program = this->program;
+  for (BlockArgument argument : program.getBody().getArguments()) {
+    unsigned index = argument.getArgNumber();
+    Type type = argument.getType();
+    auto shaped = dyn_cast<ShapedType>(type);
+    StringRef kind = !shaped                 ? "scalar"
+                     : isa<MemRefType>(type) ? "pool"
+                                             : "tensor";
+    SmallVector<NamedAttribute> entry = {
+        b.getNamedAttr("name", b.getStringAttr(program.getArgumentName(index))),
+        b.getNamedAttr("group", b.getStringAttr(program.isPlanArgument(index)
+                                                    ? "plan"
+                                                    : "run")),
+        b.getNamedAttr("kind", b.getStringAttr(kind)),
+        b.getNamedAttr("dtype", b.getStringAttr(dtypeName(
+                                    getElementTypeOrSelf(type))))};
+    if (shaped)
+      entry.push_back(b.getNamedAttr("shape", shapeAttr(b, shaped.getShape())));
+    if (program.getArgAttr(index, "fi.sorted"))
+      entry.push_back(b.getNamedAttr("sorted", b.getBoolAttr(true)));
+    entries.push_back(b.getDictionaryAttr(entry));
+  }
+  return b.getArrayAttr(entries);
+}
+
+ArrayAttr ProgramBuffers::getResults() const {
+  return ArrayAttr::get(program->getContext(), orderedResults);
+}
+
+ArrayAttr ProgramBuffers::getTemporaries() const {
+  return ArrayAttr::get(program->getContext(), temporaries);
+}
+
+//===----------------------------------------------------------------------===//
+// StageBuilder
+//===----------------------------------------------------------------------===//
+
+unsigned StageBuilder::use(const Buffer &buffer) {
+  for (auto [index, other] : llvm::enumerate(used))
+    if (other.name == buffer.name)
+      return index;
+  used.push_back(buffer);
+  return used.size() - 1;
+}
+
+ArrayAttr StageBuilder::getNames() const {
+  return builder.getArrayAttr(llvm::map_to_vector(
+      used, [&](const Buffer &buffer) -> Attribute {
+        return builder.getStringAttr(buffer.name);
+      }));
+}
+
+KernelOp StageBuilder::createKernel(StringRef name, ScheduleAttr schedule) {
+  SmallVector<Type> types;
+  SmallVector<Attribute> attrs;
+  for (const Buffer &buffer : used) {
+    types.push_back(buffer.type);
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        ProgramOp::kNameAttr, builder.getStringAttr(buffer.name))));
+  }
+  types.push_back(WorkType::get(builder.getContext()));
+  attrs.push_back(builder.getDictionaryAttr({}));
+  auto kernel = KernelOp::create(
+      builder, loc, name, builder.getFunctionType(types, {}), schedule,
+      /*sym_visibility=*/StringAttr(), builder.getArrayAttr(attrs),
+      /*res_attrs=*/ArrayAttr());
+  Block *block = builder.createBlock(
+      &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  tile::ReturnOp::create(builder, loc);
+  builder.setInsertionPointToStart(block);
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+DictionaryAttr fi::tile::describeView(Value view,
+                                      const ProgramBuffers &buffers) {
+  Builder b(view.getContext());
+  SmallVector<NamedAttribute> entry;
+  auto name = [&](StringRef key, Value value) {
+    entry.push_back(b.getNamedAttr(
+        key, value ? Attribute(b.getStringAttr(buffers.get(value).name))
+                   : Attribute(b.getUnitAttr())));
+  };
+  cast<KVViewTypeInterface>(view.getType()).appendManifest(entry);
+  if (auto paged = view.getDefiningOp<PagedViewOp>()) {
+    name("keys", paged.getPools().front());
+    name("values", paged.getPools().back());
+    bool dense = paged.getType().getDense();
+    name("indptr", dense ? Value() : paged.getTables()[0]);
+    name("pages", paged.getTables()[dense ? 0 : 1]);
+    name("last", dense ? Value() : paged.getTables()[2]);
+    name("lengths", dense ? paged.getTables()[1] : Value());
+    name("origin", paged.getOrigin());
+  } else {
+    auto ragged = view.getDefiningOp<RaggedViewOp>();
+    name("keys", ragged.getPools()[0]);
+    name("values", ragged.getPools()[1]);
+    name("indptr", ragged.getIndptr());
+    name("origin", ragged.getOrigin());
+  }
+  return b.getDictionaryAttr(entry);
+}
+
+ViewBuffers fi::tile::useView(StageBuilder &stage, Value view,
+                              const ProgramBuffers &buffers) {
+  ViewBuffers result;
+  auto paged = view.getDefiningOp<PagedViewOp>();
+  OperandRange pools =
+      paged ? paged.getPools() : view.getDefiningOp<RaggedViewOp>().getPools();
+  for (Value pool : pools)
+    result.pools.push_back(stage.use(buffers.get(pool)));
+  if (paged)
+    result.pages = stage.use(
+        buffers.get(paged.getTables()[paged.getType().getDense() ? 0 : 1]));
+  return result;
+}
+
+Value fi::tile::createView(StageBuilder &stage, KernelOp kernel, Value view,
+                           const ViewBuffers &viewBuffers) {
+  Block &entry = kernel.getBody().front();
+  SmallVector<Value> pools = llvm::map_to_vector(
+      viewBuffers.pools,
+      [&](unsigned index) -> Value { return entry.getArgument(index); });
+  Value pages =
+      viewBuffers.pages ? entry.getArgument(*viewBuffers.pages) : Value();
+  return ViewOp::create(stage.builder, stage.loc, view.getType(), pools, pages);
+}

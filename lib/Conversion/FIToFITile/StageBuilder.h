@@ -1,0 +1,119 @@
+//===- StageBuilder.h - kernels and manifest of one stage -------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the stages of a program have in common: the buffers they name, the kernels
+// they make, and their part of the manifest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_CONVERSION_FITOFITILE_STAGEBUILDER_H
+#define FI_LIB_CONVERSION_FITOFITILE_STAGEBUILDER_H
+
+#include "fi/Dialect/FITile/IR/FITile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace fi::tile {
+
+/// A buffer of the manifest: an argument, a result or a temporary.
+struct Buffer {
+  std::string name;
+  /// Type in kernels: a memref with strides known at run time, or a scalar.
+  mlir::Type type;
+};
+
+/// The buffers of a program, by the level-1 value that they hold.
+class ProgramBuffers {
+public:
+  ProgramBuffers(ProgramOp program);
+
+  /// The buffer of an argument or of a computed tensor.
+  const Buffer &get(mlir::Value value) const { return buffers.find(value)->second; }
+  /// The statistic of a state, beside its outputs.
+  const Buffer &getStatistic(mlir::Value state) const {
+    return statistics.find(state)->second;
+  }
+  /// Makes the buffers of a tensor that an op computes: a result of the program
+  /// if it is returned, else a temporary.
+  mlir::LogicalResult define(mlir::Value value, mlir::Value rowsOf);
+  /// Makes the buffers of a state.
+  void defineState(mlir::Value state, mlir::Value rowsOf);
+  /// Name of the run argument that has as many rows as the value.
+  std::string rowsOf(mlir::Value value) const;
+
+  mlir::ArrayAttr getArguments() const;
+  mlir::ArrayAttr getResults() const;
+  mlir::ArrayAttr getTemporaries() const;
+
+  ProgramOp program;
+
+private:
+  mlir::DictionaryAttr describe(llvm::StringRef name, mlir::ShapedType type,
+                                llvm::StringRef rowsOf) const;
+
+  llvm::MapVector<mlir::Value, Buffer> buffers, statistics;
+  llvm::DenseMap<mlir::Value, std::string> rowsOfNames;
+  llvm::SmallVector<mlir::Attribute> results, temporaries;
+  llvm::SmallVector<mlir::Attribute> orderedResults;
+};
+
+/// The type under which a kernel sees a tensor or memref.
+mlir::MemRefType getBufferType(mlir::ShapedType type);
+
+/// Collects the buffers of one kernel signature, then makes kernels with it.
+class StageBuilder {
+public:
+  StageBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  /// Index of the buffer among the kernel's arguments.
+  unsigned use(const Buffer &buffer);
+  /// The names, in order.
+  mlir::ArrayAttr getNames() const;
+
+  /// Makes a kernel with an empty body (but its return), sets the insertion point
+  /// into it. Kernel arguments are the buffers, then the work.
+  KernelOp createKernel(llvm::StringRef name, ScheduleAttr schedule);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+private:
+  llvm::SmallVector<Buffer> used;
+};
+
+/// The stages, each of which makes its kernels at the builder's insertion point
+/// and returns its manifest entry, or null after an error.
+mlir::DictionaryAttr buildAttentionStage(mlir::OpBuilder &builder,
+                                         AttentionOp op,
+                                         ProgramBuffers &buffers,
+                                         llvm::StringRef name);
+mlir::DictionaryAttr buildAppendStage(mlir::OpBuilder &builder, AppendOp op,
+                                      ProgramBuffers &buffers,
+                                      llvm::StringRef name);
+/// fi.merge, fi.finalize, fi.empty.
+mlir::DictionaryAttr buildRowsStage(mlir::OpBuilder &builder,
+                                    mlir::Operation *op,
+                                    ProgramBuffers &buffers,
+                                    llvm::StringRef name);
+
+/// The `view` entry of the manifest.
+mlir::DictionaryAttr describeView(mlir::Value view,
+                                  const ProgramBuffers &buffers);
+/// The buffers of a view that kernels need, and the view in a kernel.
+struct ViewBuffers {
+  llvm::SmallVector<unsigned> pools;
+  std::optional<unsigned> pages;
+};
+ViewBuffers useView(StageBuilder &stage, mlir::Value view,
+                    const ProgramBuffers &buffers);
+mlir::Value createView(StageBuilder &stage, KernelOp kernel, mlir::Value view,
+                       const ViewBuffers &viewBuffers);
+
+} // namespace fi::tile
+
+#endif // FI_LIB_CONVERSION_FITOFITILE_STAGEBUILDER_H

@@ -1,0 +1,69 @@
+//===- ChooseSchedule.cpp - tiles for a target ----------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The register block is what fills a core's vector registers without spilling,
+// measured: 8x2 vectors with 32 registers, 6x2 or 4x2 with 16. Few packed rows
+// (decode) make a block of their own, as tall as the query heads of a KV head, so
+// that no multiply is spent on rows that are not there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/Transforms/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace fi {
+#define GEN_PASS_DEF_FICHOOSESCHEDULEPASS
+#include "fi/Dialect/FI/Transforms/Passes.h.inc"
+} // namespace fi
+
+using namespace mlir;
+using namespace fi;
+
+namespace {
+
+constexpr int64_t kTileKeys = 64;
+/// Requests of at most so many packed rows get the decode body.
+constexpr int64_t kFewRows = 16;
+
+ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
+  Builder b(op.getContext());
+  bool wide = target.getVectorBits() == 512;
+  int64_t lanes = target.getVectorBits() / 32;
+  int64_t accumulators = wide ? 16 : 12;
+
+  int64_t group = op.getGroup();
+  int64_t fewMr = group <= 8 ? group : 4;
+  int64_t fewNr = std::max<int64_t>(1, std::min<int64_t>(4, accumulators / fewMr));
+  int64_t fewRows = (kFewRows + fewMr - 1) / fewMr * fewMr;
+  auto few = ScheduleAttr::get(op.getContext(), fewRows, kTileKeys, fewMr,
+                               fewNr, lanes, /*maxRows=*/fewRows);
+
+  int64_t mr = wide ? 8 : target.getVectorBits() == 256 ? 6 : 4;
+  int64_t rows = 128 / mr * mr;
+  auto many = ScheduleAttr::get(op.getContext(), rows, kTileKeys, mr, /*nr=*/2,
+                                lanes, /*maxRows=*/0);
+  return b.getArrayAttr({few, many});
+}
+
+struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
+  void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
+    if (!target) {
+      getOperation().emitError("expected a module with the attribute 'fi.target', "
+                               "for example #fi.target<cpu, vector_bits = 256>");
+      return signalPassFailure();
+    }
+    getOperation().walk([&](AttentionOp op) {
+      if (!op.getSchedulesAttr())
+        op.setSchedulesAttr(chooseForCPU(op, target));
+    });
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace

@@ -1,0 +1,38 @@
+//===- ApproximateMath.cpp - polynomials for functions on vectors ---------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace fi {
+#define GEN_PASS_DEF_FIAPPROXIMATEMATH
+#include "fi/Conversion/Passes.h.inc"
+} // namespace fi
+
+using namespace mlir;
+
+namespace {
+struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    // Functions that the polynomials are not written for, by those they are.
+    populateExpansionPatterns(patterns, {"exp2", "tan", "sinh", "cosh", "asinh",
+                                         "acosh", "atanh"});
+    populateMathPolynomialApproximationPatterns(patterns);
+    (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+  }
+
+  static void populateExpansionPatterns(RewritePatternSet &patterns,
+                                        ArrayRef<StringRef> ops) {
+    math::populateExpansionPatterns(patterns, ops);
+  }
+};
+} // namespace

@@ -1,0 +1,85 @@
+//===- Pipelines.cpp - the pipelines between the levels -------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Pipelines/Pipelines.h"
+#include "fi/Conversion/Passes.h"
+#include "fi/Dialect/FI/Transforms/Passes.h"
+#include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void fi::buildPreparePipeline(OpPassManager &pm) {
+  pm.addPass(createFICanonicalizePass());
+  pm.addPass(createFIAnalyzeMasksPass());
+  pm.addPass(createFIChooseSchedulePass());
+}
+
+void fi::buildTilePipeline(OpPassManager &pm,
+                           const TilePipelineOptions &options) {
+  pm.addPass(createFIToFITile());
+  OpPassManager &kernels = pm.nest<tile::KernelOp>();
+  kernels.addPass(tile::createFITileSplitMasked());
+  kernels.addPass(tile::createFITileOnlineSoftmax());
+  tile::FITileLegalizeDtypesOptions legalize;
+  legalize.bf16Dot = options.bf16Dot;
+  kernels.addPass(tile::createFITileLegalizeDtypes(legalize));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
+void fi::buildVectorPipeline(OpPassManager &pm) {
+  pm.addPass(createFITileToVector());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void fi::buildLLVMPipeline(OpPassManager &pm,
+                           const LLVMPipelineOptions &options) {
+  pm.addPass(createFIApproximateMath());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = !options.nativeBf16;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(createConvertVectorToSCFPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vector;
+  vector.x86Vector = true;
+  pm.addPass(createConvertVectorToLLVMPass(vector));
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void fi::registerPipelines() {
+  PassPipelineRegistration<>(
+      "fi-prepare", "level 1: regions, mask bounds, schedules",
+      [](OpPassManager &pm) { buildPreparePipeline(pm); });
+  PassPipelineRegistration<TilePipelineOptions>(
+      "fi-lower-to-tile", "level 1 to level 2, legal for the target",
+      buildTilePipeline);
+  PassPipelineRegistration<>(
+      "fi-lower-to-vector", "level 2 to loops over vectors",
+      [](OpPassManager &pm) { buildVectorPipeline(pm); });
+  PassPipelineRegistration<LLVMPipelineOptions>(
+      "fi-lower-to-llvm", "loops over vectors to the llvm dialect",
+      buildLLVMPipeline);
+}
