@@ -81,7 +81,7 @@ static llvm::Error bindArgument(KernelOp kernel, unsigned number,
   return llvm::Error::success();
 }
 
-/// Elements that `Elements` can hold.
+/// Whether all values are such as `Elements` can hold.
 static llvm::Error checkTypes(KernelOp kernel) {
   Operation *bad = nullptr;
   Type badType;
@@ -92,6 +92,7 @@ static llvm::Error checkTypes(KernelOp kernel) {
                       ? getDType(element).has_value()
                       : !isa<IntegerType>(element) ||
                             element.getIntOrFloatBitWidth() <= 64;
+      fits &= !isa<ShapedType>(type) || isa<MemRefType>(type) || isTile(type);
       if (!fits && !bad) {
         bad = op;
         badType = type;
@@ -105,8 +106,8 @@ static llvm::Error checkTypes(KernelOp kernel) {
     return llvm::Error::success();
   std::string text;
   llvm::raw_string_ostream(text) << badType;
-  return makeError(bad, "expected elements of f16, bf16, f32, f64 or integers "
-                        "of at most 64 bits, but got " +
+  return makeError(bad, "expected scalars and tiles of f16, bf16, f32, f64 or "
+                        "integers of at most 64 bits, but got " +
                             text);
 }
 

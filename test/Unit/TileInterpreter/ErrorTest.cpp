@@ -78,6 +78,10 @@ fi_tile.kernel @unknown(%m: memref<4xf32>, %w: !fi_tile.work) schedule(#s) {
 fi_tile.kernel @wide(%x: f80, %w: !fi_tile.work) schedule(#s) {
   fi_tile.return
 }
+fi_tile.kernel @dynamic(%n: index, %w: !fi_tile.work) schedule(#s) {
+  %x = tensor.splat %n[%n] : tensor<?x1xindex>
+  fi_tile.return
+}
 fi_tile.kernel @narrow(%x: i8, %f: f32, %w: !fi_tile.work) schedule(#s) {
   fi_tile.return
 }
@@ -254,9 +258,15 @@ TEST_F(TileErrorTest, ProgramsThatCannotBeInterpreted) {
       run("unknown", {filled({4}, 0)}, work),
       HasSubstr("'memref.load' op cannot be interpreted; expected "
                 "fi_tile, arith, math, tensor.splat, scf.for or scf.if"));
-  EXPECT_THAT(run("wide", {1.0}, work),
-              HasSubstr("expected elements of f16, bf16, f32, f64 or integers "
-                        "of at most 64 bits, but got f80"));
+  EXPECT_THAT(
+      run("wide", {1.0}, work),
+      HasSubstr("'fi_tile.kernel' op expected scalars and tiles of f16, "
+                "bf16, f32, f64 or integers of at most 64 bits, but "
+                "got f80"));
+  EXPECT_THAT(run("dynamic", {int64_t(1)}, work),
+              HasSubstr("'tensor.splat' op expected scalars and tiles of f16, "
+                        "bf16, f32, f64 or integers of at most 64 bits, but "
+                        "got tensor<?x1xindex>"));
   EXPECT_THAT(run("steps", {int64_t(0)}, work),
               HasSubstr("'scf.for' op expected a step of at least 1, but got "
                         "0"));
