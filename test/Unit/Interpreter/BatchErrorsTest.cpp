@@ -249,6 +249,35 @@ fi.program @p run(%a: index, %b: index) -> (tensor<3x1x8xf32>) {
               HasSubstr("'rows' of at least 0, but got -1 [BAT10]"));
 }
 
+TEST(ReferenceBatch, bat11Arithmetic) {
+  Program p(R"(
+fi.program @p run(%a: tensor<4xf32>, %d: index) {
+  %n = tensor.dim %a, %d : tensor<4xf32>
+  fi.return
+})");
+  p.run({random({4}, 1), HostValue::integer(0)});
+  for (int64_t dim : {1, -1})
+    EXPECT_EQ(
+        p.error({random({4}, 1), HostValue::integer(dim)}),
+        "program @p: 'tensor.dim' op expected a dimension below 1, but got " +
+            std::to_string(dim) + " [BAT11]");
+  Program division(R"(
+fi.program @p run(%a: i32, %b: i32) {
+  %n = arith.divsi %a, %b : i32
+  fi.return
+})");
+  auto i = [](int64_t x) { return HostValue::integer(x); };
+  division.run({i(-2147483648), i(1)});
+  EXPECT_THAT(
+      division.error({i(1), i(0)}),
+      HasSubstr("expected a divisor other than 0, but got 0; guard it in "
+                "the region [REG4]"));
+  EXPECT_THAT(
+      division.error({i(-2147483648), i(-1)}),
+      HasSubstr("expected a quotient that fits its type, but got the least "
+                "integer divided by -1 [REG4]"));
+}
+
 TEST(ReferenceBatch, bat12Rows) {
   Paged b;
   ReferenceOptions options;

@@ -130,3 +130,16 @@ TEST_F(ForeignNormaliser, isRefusedWhereItTakesNoSink) {
       HasSubstr("expected a normaliser that takes a sink, but got unit "
                 "[FIN2]"));
 }
+
+/// The text cannot say this.
+TEST(Masks, anyOfNothingIsRefused) {
+  MLIRContext context;
+  context.loadDialect<FIDialect>();
+  std::string message;
+  ScopedDiagnosticHandler handler(
+      &context, [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
+  EXPECT_FALSE(AnyAttr::getChecked(
+      [&] { return mlir::emitError(UnknownLoc::get(&context)); }, &context,
+      ArrayRef<Attribute>()));
+  EXPECT_EQ(message, "expected at least 1 mask in #fi.any [MSK3]");
+}

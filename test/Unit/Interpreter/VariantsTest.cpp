@@ -186,10 +186,11 @@ TEST(ReferenceVariants, regionsAreCalledForKeysInRangeOnly) {
   expectNear(cut[0], whole[0], 1e-6);
   // With one key more it fails, with a sentence.
   Inputs longer(2, 130);
-  EXPECT_NE(Program(program(region))
-                .error(longer.values())
-                .find("expected a divisor other than 0"),
-            std::string::npos);
+  EXPECT_EQ(
+      Program(program(region)).error(longer.values()),
+      "program @p: 'fi.attention' op failed in a region: 'arith.divsi' op: "
+      "expected a divisor other than 0, but got 0; guard it in the region "
+      "[REG4] [BAT11]");
 }
 
 TEST(ReferenceVariants, loadsOutOfRangeGiveZero) {

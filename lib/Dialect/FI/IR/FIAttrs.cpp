@@ -47,7 +47,8 @@ Value CausalAttr::buildMask(OpBuilder &b, Location loc,
 LogicalResult
 WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                    std::optional<int64_t> left, std::optional<int64_t> right) {
-  for (auto [what, bound] : {std::pair("left", left), std::pair("right", right)})
+  for (auto [what, bound] :
+       {std::pair("left", left), std::pair("right", right)})
     if (bound && *bound < 0)
       return emitError() << "expected window bound '" << what
                          << "' to be 0 or more (leave it out for none), but "
@@ -71,14 +72,18 @@ Value WindowAttr::buildMask(OpBuilder &b, Location loc,
     Value right = arith::ConstantIndexOp::create(b, loc, *getRight());
     Value most = arith::AddIOp::create(b, loc, q, right);
     Value below = compare(b, loc, arith::CmpIPredicate::sle, k, most);
-    visible = visible ? arith::AndIOp::create(b, loc, visible, below).getResult()
-                      : below;
+    visible = visible
+                  ? arith::AndIOp::create(b, loc, visible, below).getResult()
+                  : below;
   }
   return visible;
 }
 
-LogicalResult AnyAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                              ArrayRef<Attribute> masks) {
+LogicalResult
+AnyAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                ArrayRef<Attribute> masks) {
+  if (masks.empty())
+    return emitError() << "expected at least 1 mask in #fi.any [MSK3]";
   for (Attribute mask : masks)
     if (!isa<MaskAttrInterface>(mask))
       return emitError() << "expected masks in #fi.any, but got " << mask
@@ -169,14 +174,14 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<TargetAttr>(
-      loc, parser.getContext(), parser.getBuilder().getStringAttr(kind), bits,
-      bf16Dot);
+  return parser.getChecked<TargetAttr>(loc, parser.getContext(),
+                                       parser.getBuilder().getStringAttr(kind),
+                                       bits, bf16Dot);
 }
 
 void TargetAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getKind().getValue() << ", vector_bits = "
-          << getVectorBits();
+  printer << "<" << getKind().getValue()
+          << ", vector_bits = " << getVectorBits();
   if (getBf16Dot())
     printer << ", bf16_dot";
   printer << ">";
@@ -206,8 +211,9 @@ struct ScheduleField {
 } // namespace
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
-  ScheduleField fields[] = {{"tile_rows", -1}, {"tile_keys", -1}, {"mr", -1},
-                            {"nr", -1},        {"lanes", 1},      {"max_rows", 0}};
+  ScheduleField fields[] = {{"tile_rows", -1}, {"tile_keys", -1},
+                            {"mr", -1},        {"nr", -1},
+                            {"lanes", 1},      {"max_rows", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -216,8 +222,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return failure();
     for (ScheduleField &field : fields)
       if (field.name == name)
-        return failure(parser.parseEqual() ||
-                       parser.parseInteger(field.value));
+        return failure(parser.parseEqual() || parser.parseInteger(field.value));
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
               "but got '"
