@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checker.h"
+#include "fi/Interpreter/Tolerance.h"
 #include "fi/Support/Random.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -14,37 +15,6 @@
 using namespace llvm;
 
 namespace fi::replay {
-namespace {
-
-struct ToleranceInputs {
-  DType input = DType::F32, output = DType::F32;
-  double maxScore = 0, maxValue = 0;
-  int64_t dim = 0, keys = 0;
-};
-
-double getUnit(DType type) {
-  return type == DType::F32 ? 0x1p-24 : type == DType::F16 ? 0x1p-11 : 0x1p-8;
-}
-
-/// Error of a score in natural units.
-double getScoreError(const ToleranceInputs &in) {
-  return in.maxScore * 0x1p-24 * (std::sqrt(double(in.dim)) + 8);
-}
-
-double getOutputTolerance(const ToleranceInputs &in) {
-  double weights = 2 * std::expm1(getScoreError(in)) + 2 * getUnit(in.input) +
-                   0x1p-24 * (std::sqrt(double(in.keys)) + 8);
-  return in.maxValue * (weights + getUnit(in.output));
-}
-
-double getLseTolerance(const ToleranceInputs &in) {
-  return 1.4427 * getScoreError(in) +
-         0x1p-24 * (std::sqrt(double(in.keys)) + 16 + in.maxScore +
-                    std::log2(double(in.keys)));
-}
-
-} // namespace
-
 double Checker::getMaxScore(const StepBatch &batch, unsigned index, int64_t row,
                             int64_t head, const StepTensors &tensors) const {
   // |q| |k| bounds each partial sum of a score, which |q . k| does not.
@@ -95,14 +65,15 @@ Expected<CheckResult> Checker::check(const StepBatch &batch,
 
   CheckResult result;
   result.keys = entry.context + token + 1;
-  ToleranceInputs inputs;
-  inputs.input = program.getKVType();
-  inputs.output = program.getOutputType();
-  inputs.maxScore = getMaxScore(batch, index, row, head, tensors) *
-                    std::fabs(program.getScale());
-  inputs.dim = program.getDim();
-  inputs.keys = result.keys;
-  inputs.maxValue = source.getMaxValue();
+  ErrorTerms terms;
+  terms.in = program.getKVType();
+  terms.out = program.getOutputType();
+  terms.maxScore = getMaxScore(batch, index, row, head, tensors) *
+                   std::fabs(program.getScale());
+  terms.dim = program.getDim();
+  terms.keys = result.keys;
+  terms.maxValue = source.getMaxValue();
+  terms.independent = true; // the data is random
 
   auto compare = [&](StringRef what, double got, double want, double tolerance,
                      double &worst) -> Error {
@@ -122,7 +93,7 @@ Expected<CheckResult> Checker::check(const StepBatch &batch,
       result.ratio = std::max(result.ratio, error / tolerance);
     return Error::success();
   };
-  double tolerance = getOutputTolerance(inputs);
+  double tolerance = outputTolerance(terms);
   for (int64_t d = 0; d < program.getDim(); ++d)
     if (Error error = compare(("output " + Twine(d)).str(),
                               tensors.output.getFloat({row, head, d}),
@@ -132,7 +103,7 @@ Expected<CheckResult> Checker::check(const StepBatch &batch,
   if (program.hasLse())
     if (Error error = compare("lse", tensors.lse.getFloat({row, head}),
                               (*expected)[1].getFloat({row, head}),
-                              getLseTolerance(inputs), result.lseError))
+                              statisticTolerance(terms), result.lseError))
       return std::move(error);
   return result;
 }
