@@ -375,6 +375,17 @@ bool Interpreter::execute(AppendOp op) {
     return error("expected operand 'values' to have " + Twine(keys.getSize(0)) +
                  " tokens like operand 'keys', but got " +
                  Twine(values.getSize(0)) + " [BAT9]");
+  auto type = cast<KVViewTypeInterface>(op.getView().getType());
+  for (bool wantValues : {false, true}) {
+    const HostTensor &from = wantValues ? values : keys;
+    int64_t dim = wantValues ? type.getValueDim() : type.getKeyDim();
+    if (from.getSize(1) != type.getKVHeads() || from.getSize(2) != dim)
+      return error(Twine("expected operand '") +
+                   (wantValues ? "values" : "keys") + "' to have " +
+                   Twine(type.getKVHeads()) + " heads of " + Twine(dim) +
+                   " by the view's type, but got " + Twine(from.getSize(1)) +
+                   " of " + Twine(from.getSize(2)) + " [BAT9]");
+  }
   if (!readRows(error, tensorOf(op.getRows()), keys.getSize(0),
                 view.getRequests(), indptr))
     return false;

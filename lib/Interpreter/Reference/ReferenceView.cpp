@@ -124,6 +124,19 @@ static bool readPages(const BatchError &error, const ViewValue &view,
   return true;
 }
 
+/// A pool whose type has dynamic sizes against what the view's type says; -1 is
+/// any size.
+static bool checkPool(const BatchError &error, StringRef name,
+                      const HostTensor &pool, ArrayRef<int64_t> wanted) {
+  for (auto [dim, size] : llvm::enumerate(wanted))
+    if (size >= 0 && pool.getSize(dim) != size)
+      return error("expected operand '" + name + "' of size " + Twine(size) +
+                   " in dimension " + Twine(dim) +
+                   " by the view's type, but got " + Twine(pool.getSize(dim)) +
+                   " [BAT9]");
+  return true;
+}
+
 bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
                                   ArrayRef<HostTensor> tables,
                                   std::optional<HostTensor> origin,
@@ -135,6 +148,18 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
   view.headsFirst = type.getOrder() == HeadOrder::HND;
   view.keys = pools[0];
   view.values = view.fused ? pools[0] : pools[1];
+  int64_t page = ShapedType::isDynamic(type.getPage()) ? -1 : type.getPage();
+  for (bool wantValues : {false, true}) {
+    SmallVector<int64_t> wanted = {-1};
+    if (view.fused)
+      wanted.push_back(2);
+    wanted.push_back(view.headsFirst ? type.getHeads() : page);
+    wanted.push_back(view.headsFirst ? page : type.getHeads());
+    wanted.push_back(wantValues ? type.getValueDim() : type.getKeyDim());
+    if (!checkPool(error, wantValues ? "values" : "keys",
+                   wantValues ? view.values : view.keys, wanted))
+      return false;
+  }
   unsigned tokenDim = (view.fused ? 2 : 1) + (view.headsFirst ? 1 : 0);
   view.pageSize = view.keys.getSize(tokenDim);
   if (view.pageSize < 1)
@@ -210,6 +235,16 @@ bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
   view.headsFirst = op.getType().getOrder() == HeadOrder::HND;
   view.keys = pools[0];
   view.values = pools[1];
+  for (bool wantValues : {false, true}) {
+    SmallVector<int64_t> wanted = {-1, op.getType().getHeads()};
+    if (view.headsFirst)
+      std::swap(wanted[0], wanted[1]);
+    wanted.push_back(wantValues ? op.getType().getValueDim()
+                                : op.getType().getKeyDim());
+    if (!checkPool(error, wantValues ? "values" : "keys",
+                   wantValues ? view.values : view.keys, wanted))
+      return false;
+  }
   unsigned tokenDim = view.headsFirst ? 1 : 0;
   int64_t tokens = view.keys.getSize(tokenDim);
   if (view.values.getSize(tokenDim) != tokens)

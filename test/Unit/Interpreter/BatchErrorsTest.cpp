@@ -221,6 +221,59 @@ fi.program @p run(%q: !t, %k: !t, %v: !t) -> (!t) {
                 "2 [BAT9]"));
 }
 
+TEST(ReferenceBatch, bat9DynamicSizes) {
+  // Types of pools may leave open what the view's type says.
+  for (bool hnd : {false, true}) {
+    std::string order = hnd ? "HND" : "NHD";
+    Program p(R"(
+!kv = !fi.paged_kv<2x3x8xf32, )" +
+              order + R"(>
+!pool = memref<?x?x?x?xf32>
+!ix = tensor<?xi32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%k: !pool, %v: !pool) {
+  %kv = fi.view.paged %k, %v tables(%ip, %pg, %last : !ix, !ix, !ix) : !pool, !pool -> !kv
+  fi.return
+})");
+    auto pool = [&](int64_t page, int64_t heads, int64_t dim) {
+      return hnd ? HostTensor(DType::F32, {4, heads, page, dim})
+                 : HostTensor(DType::F32, {4, page, heads, dim});
+    };
+    auto values = [&](HostTensor k, HostTensor v) {
+      return std::vector<HostValue>{ints({0}), ints({}), ints({}), k, v};
+    };
+    p.run(values(pool(2, 3, 8), pool(2, 3, 8)));
+    EXPECT_THAT(p.error(values(pool(4, 3, 8), pool(4, 3, 8))),
+                HasSubstr("'keys' of size 2 in dimension " +
+                          std::to_string(hnd ? 2 : 1) +
+                          " by the view's type, but got 4 [BAT9]"));
+    EXPECT_THAT(p.error(values(pool(2, 3, 8), pool(2, 2, 8))),
+                HasSubstr("'values' of size 3 in dimension"));
+    EXPECT_THAT(p.error(values(pool(2, 3, 16), pool(2, 3, 8))),
+                HasSubstr("'keys' of size 8 in dimension 3"));
+  }
+  Program ragged(R"(
+!kv = !fi.ragged_kv<2x8xf32>
+!m = memref<?x?x?xf32>
+!ix = tensor<?xi32>
+fi.program @p plan(%ap: !ix) run(%nk: !m, %nv: !m, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  fi.append %nk, %nv rows(%ap : !ix) to %kv : !m, !m to !kv
+  fi.return
+})");
+  HostTensor good(DType::F32, {3, 2, 8}), wide(DType::F32, {3, 2, 16});
+  ragged.run({ints({0, 3}), good, good, good});
+  EXPECT_THAT(ragged.error({ints({0, 3}), good, good, wide}),
+              HasSubstr("'keys' of size 8 in dimension 2"));
+  EXPECT_THAT(ragged.error({ints({0, 3}), good, wide, good}),
+              HasSubstr("expected operand 'values' to have 2 heads of 8 by the "
+                        "view's type, but got 2 of 16 [BAT9]"));
+  EXPECT_THAT(
+      ragged.error(
+          {ints({0, 3}), good, HostTensor(DType::F32, {2, 2, 8}), good}),
+      HasSubstr("expected operand 'values' to have 3 tokens like operand "
+                "'keys', but got 2 [BAT9]"));
+}
+
 TEST(ReferenceBatch, bat10Sizes) {
   Paged b;
   b.sink = floats({3}, {0, 0, 0});
