@@ -44,7 +44,7 @@ inline constexpr int64_t kMaxPlanData = int64_t(1) << 48;
 
 struct Linear {
   /// Leaves in canonical order, coefficients other than 0.
-  llvm::SmallVector<std::pair<const Leaf *, int64_t>, 2> terms;
+  llvm::SmallVector<std::pair<const Leaf *, int64_t>, 4> terms;
   int64_t constant = 0;
 
   bool isConstant() const { return terms.empty(); }

@@ -43,13 +43,23 @@ const Formula *Formulas::failIn(const Linear &a) {
   return fail(nullptr, "a choice stands inside of other arithmetic");
 }
 
+/// Adds a child; those of a child of the same kind in its stead.
+static void append(Formula &f, const Formula *child) {
+  if (child->kind == f.kind) {
+    for (const Formula *inner : child->children)
+      append(f, inner);
+  } else if (!llvm::is_contained(f.children, child)) {
+    f.children.push_back(child);
+  }
+}
+
 const Formula *Formulas::all(llvm::ArrayRef<const Formula *> children) {
   Formula f{Formula::And, {}, {}};
   for (const Formula *child : children) {
     if (child->kind == Formula::False)
       return child;
-    if (child->kind != Formula::True && !llvm::is_contained(f.children, child))
-      f.children.push_back(child);
+    if (child->kind != Formula::True)
+      append(f, child);
   }
   if (f.children.empty())
     return get(true);
@@ -61,8 +71,8 @@ const Formula *Formulas::any(llvm::ArrayRef<const Formula *> children) {
   for (const Formula *child : children) {
     if (child->kind == Formula::True)
       return child;
-    if (child->kind != Formula::False && !llvm::is_contained(f.children, child))
-      f.children.push_back(child);
+    if (child->kind != Formula::False)
+      append(f, child);
   }
   if (f.children.empty())
     return get(false);

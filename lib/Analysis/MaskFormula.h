@@ -60,7 +60,7 @@ public:
 
   /// Disjunctive normal form of at most `limit` terms, simplified, in canonical
   /// order. Beyond the limit terms are joined to what they have in common.
-  llvm::SmallVector<Conjunction> normalise(const Formula *f, size_t limit);
+  std::vector<Conjunction> normalise(const Formula *f, size_t limit);
 
 private:
   const Formula *make(Formula formula);

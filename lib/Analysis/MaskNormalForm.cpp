@@ -17,7 +17,7 @@ using namespace fi::mask;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-using Terms = SmallVector<Conjunction>;
+using Terms = std::vector<Conjunction>;
 
 /// Terms while expanding; the result has fewer.
 static constexpr size_t kMaxTerms = 64;
@@ -69,6 +69,38 @@ static bool tidy(Conjunction &term) {
   return true;
 }
 
+static std::optional<Linear> negated(const Linear &a) {
+  std::optional<Linear> negative = scale(a, -1);
+  return negative ? addConstant(*negative, -1) : std::nullopt;
+}
+
+/// One term for two that touch (as "k <= q" and "q < k <= q + 5"): without an
+/// atom of each, of which one always holds, their conjunction is covered by the
+/// two. Null if it does not cover them in turn.
+static std::optional<Conjunction> unite(const Conjunction &a,
+                                        const Conjunction &b) {
+  if (!a.exact || !b.exact)
+    return std::nullopt;
+  for (auto [i, x] : llvm::enumerate(a.atoms)) {
+    std::optional<Linear> opposite = negated(x);
+    if (!opposite)
+      continue;
+    for (auto [j, y] : llvm::enumerate(b.atoms)) {
+      if (!implies(*opposite, y))
+        continue;
+      Conjunction both = a;
+      both.atoms.erase(both.atoms.begin() + i);
+      SmallVector<Linear, 4> others = b.atoms;
+      others.erase(others.begin() + j);
+      both.atoms.append(others.begin(), others.end());
+      if (implies(a.atoms, both.atoms) && implies(b.atoms, both.atoms) &&
+          tidy(both))
+        return both;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Drops terms that others cover, and atoms that others make superfluous (as in
 /// "a, or b and not a").
 static void simplify(Terms &terms) {
@@ -103,17 +135,22 @@ static void simplify(Terms &terms) {
           continue;
         for (size_t m = 0; m < terms[i].atoms.size(); ++m) {
           SmallVector<Linear, 4> gained(terms[i].atoms);
-          std::optional<Linear> negated = scale(gained[m], -1);
-          if (negated)
-            negated = addConstant(*negated, -1);
-          if (!negated)
+          std::optional<Linear> opposite = negated(gained[m]);
+          if (!opposite)
             continue;
-          gained[m] = *negated;
+          gained[m] = *opposite;
           if (!implies(gained, terms[j].atoms))
             continue;
           terms[i].atoms.erase(terms[i].atoms.begin() + m);
           changed = true;
           break;
+        }
+        if (changed || j < i)
+          continue;
+        if (std::optional<Conjunction> both = unite(terms[i], terms[j])) {
+          terms.erase(terms.begin() + j);
+          terms[i] = std::move(*both);
+          changed = true;
         }
       }
   }
@@ -191,7 +228,7 @@ static Terms expand(const Formula *f,
   return terms;
 }
 
-SmallVector<Conjunction> Formulas::normalise(const Formula *f, size_t limit) {
+std::vector<Conjunction> Formulas::normalise(const Formula *f, size_t limit) {
   llvm::DenseMap<const Formula *, Terms> known;
   Terms terms = expand(f, known);
   limitTerms(terms, limit);

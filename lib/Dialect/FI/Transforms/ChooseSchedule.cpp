@@ -41,12 +41,12 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   int64_t fewNr = std::max<int64_t>(1, std::min<int64_t>(4, accumulators / fewMr));
   int64_t fewRows = (kFewRows + fewMr - 1) / fewMr * fewMr;
   auto few = ScheduleAttr::get(op.getContext(), fewRows, kTileKeys, fewMr,
-                               fewNr, lanes, /*maxRows=*/fewRows);
+                               fewNr, lanes, /*maxRows=*/fewRows, /*stream=*/1);
 
   int64_t mr = wide ? 8 : target.getVectorBits() == 256 ? 6 : 4;
   int64_t rows = 128 / mr * mr;
   auto many = ScheduleAttr::get(op.getContext(), rows, kTileKeys, mr, /*nr=*/2,
-                                lanes, /*maxRows=*/0);
+                                lanes, /*maxRows=*/0, /*stream=*/0);
   return b.getArrayAttr({few, many});
 }
 
