@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelLowering.h"
+#include "fi/ABI/KernelABI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,11 +24,6 @@
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
-
-/// Reads vectors of columns at step k.
-struct KernelLowering::Operand {
-  std::function<Value(Value k, Value column)> load;
-};
 
 //===----------------------------------------------------------------------===//
 // Packing
@@ -47,8 +43,9 @@ Value KernelLowering::loadOperandRow(DotOp op, Value row, Value column,
     return vector::LoadOp::create(b, loc, vectorOf(b.getI32Type()),
                                   viewAsPairs(buffer), ValueRange{row, column});
   }
-  const KVRows &source = rows->second;
+  const KVRows source = rows->second;
   Value offset = memref::LoadOp::create(b, loc, source.offsets, row);
+  prefetch(source, row, pairs ? mul(column, 2) : column);
   if (!pairs)
     return loadPart(source.base, add(offset, column), width, source.element);
   offset = add(offset, mul(column, 2));
@@ -123,6 +120,9 @@ Value KernelLowering::packWidened(DotOp op) {
   Value packed = allocateRaw({source.rows, padded(source.columns)}, b.getF32Type());
   loop(index(0), index(source.rows), 1, [&](Value row) {
     Value offset = memref::LoadOp::create(b, loc, source.offsets, row);
+    for (int64_t column = 0; column < source.columns;
+         column += FI_ALIGNMENT * 8 / source.element.getIntOrFloatBitWidth())
+      prefetch(source, row, index(column));
     copyRowIn(source.base, offset, source.columns, b.getF32Type(), packed, row);
   });
   return packed;
@@ -142,6 +142,10 @@ Value KernelLowering::packPairs(DotOp op) {
       for (int i : {0, 1})
         offsets[i] = memref::LoadOp::create(b, loc, source->second.offsets,
                                             add(row, i));
+    if (source != kvRows.end())
+      for (int i : {0, 1})
+        for (int64_t column = 0; column < columns; column += FI_ALIGNMENT / 2)
+          prefetch(source->second, add(row, i), index(column));
     for (int64_t column = 0; column < columns; column += W) {
       int64_t width = std::min(W, columns - column);
       VectorType narrow = VectorType::get({width}, bf16);
@@ -256,6 +260,8 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
     loadB = [=](Value k, Value column, int64_t j) -> Value {
       Value offset = memref::LoadOp::create(b, loc, source.offsets, k);
       offset = add(offset, add(column, j * W));
+      if (j * W % (FI_ALIGNMENT / 4) == 0)
+        prefetch(source, k, add(column, j * W));
       return vector::LoadOp::create(b, loc, vectorOf(wordType), source.base,
                                     ValueRange{offset});
     };

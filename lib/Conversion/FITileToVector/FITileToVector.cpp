@@ -38,6 +38,10 @@ FailureOr<int64_t> KernelLowering::run() {
   if (schedule.getTileRows() < 2)
     return kernel.emitOpError("expected 'tile_rows' of at least 2, but got ")
            << schedule.getTileRows() << " [SCH3]";
+  if (schedule.getLanes() != 1 && schedule.getLanes() % W != 0)
+    return kernel.emitOpError("expected 'lanes' of 1 or a multiple of ")
+           << W << ", the vector length, but got " << schedule.getLanes()
+           << " [SCH2]";
   createFunction();
   Operation *end = func::ReturnOp::create(b, loc);
   b.setInsertionPoint(end);
@@ -265,6 +269,7 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
     Value end = loadField(range, offsetof(fi_key_range, end), 64);
     loop(begin, end, op.getStep(), [&](Value key) {
       scalars.map(op.getKey(), key);
+      locateRows(op);
       result = lowerBody(op.getBody().front(), op.getCarried());
     });
   });

@@ -134,7 +134,6 @@ private:
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
-  struct Operand; // how a product reads its second operand
   Value packTransposed(DotOp op, int64_t columnsPerPanel);
   Value packPairs(DotOp op);
   Value packWidened(DotOp op);
@@ -151,6 +150,7 @@ private:
     Value offsets; // memref<keys x index>, elements from the base
     int64_t rows, columns;
     mlir::Type element;
+    Value nextOffsets; // those of the tile after this one, where it is fetched
   };
   struct Argument {
     Value base; // memref<?xT>, or the scalar
@@ -171,6 +171,11 @@ private:
   Value kvRowOffset(Value view, KVPart part, Value key);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
+  /// Finds the rows of all key tiles of a loop's body; touches and prefetches.
+  void locateRows(ForKeysOp op);
+  void locateRows(ArrayRef<LoadKVOp> loads, Value key, Value nextKey);
+  void touchRows(ArrayRef<LoadKVOp> loads);
+  void prefetch(const KVRows &rows, Value row, Value column);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerStoreKV(StoreKVOp op);
   LogicalResult lowerLoadState(LoadStateOp op);

@@ -341,39 +341,124 @@ Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
   return type.buildRowOffset(b, loc, address);
 }
 
-LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
-  // Only where the rows are; a product reads or packs them.
-  RankedTensorType type = op.getType();
-  int64_t keys = type.getDimSize(0);
-  Value offsets = allocateRaw({keys}, b.getIndexType());
-  Value first = scalar(op.getKey());
+/// Where the rows of tiles are: one loop for keys and values, which share their
+/// page. Keys beyond the last repeat it.
+void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
+                                Value nextKey) {
+  int64_t keys = 0;
+  for (LoadKVOp op : loads) {
+    const View &view = views.find(op.getView())->second;
+    Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
+                                                          : view.pools.front()]
+                     .base;
+    KVRows rows;
+    rows.base = base;
+    rows.rows = op.getType().getDimSize(0);
+    rows.columns = op.getType().getDimSize(1);
+    rows.element = cast<MemRefType>(base.getType()).getElementType();
+    rows.offsets = allocateRaw({rows.rows}, b.getIndexType());
+    if (nextKey)
+      rows.nextOffsets = allocateRaw({rows.rows}, b.getIndexType());
+    kvRows[op.getResult()] = rows;
+    keys = std::max(keys, rows.rows);
+  }
   Value last = sub(itemField(Field::KVLen), index(1));
   loop(index(0), index(keys), 1, [&](Value i) {
-    Value key = minimum(add(first, i), last);
-    memref::StoreOp::create(b, loc,
-                            kvRowOffset(op.getView(), op.getPart(), key),
-                            offsets, i);
+    for (bool next : {false, true}) {
+      Value first = next ? nextKey : key;
+      if (!first)
+        continue;
+      Value clamped = minimum(add(first, i), last);
+      for (LoadKVOp op : loads) {
+        const KVRows &rows = kvRows.find(op.getResult())->second;
+        memref::StoreOp::create(
+            b, loc, kvRowOffset(op.getView(), op.getPart(), clamped),
+            next ? rows.nextOffsets : rows.offsets, i);
+      }
+    }
   });
-  const View &view = views.find(op.getView())->second;
-  Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
-                                                        : view.pools.front()]
-                   .base;
-  Type element = cast<MemRefType>(base.getType()).getElementType();
-  KVRows rows{base, offsets, keys, type.getDimSize(1), element};
+}
+
+/// Loads a few bytes of each cache line of the tiles: memory delivers all lines at
+/// once, where work on them would wait for one after the other.
+void KernelLowering::touchRows(ArrayRef<LoadKVOp> loads) {
+  VectorType words = VectorType::get({4}, b.getI32Type());
+  Value zero = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(0)));
+  Value sink = allocateRaw({16}, b.getI32Type());
+  LoadKVOp first = loads.front();
+  auto rowsLoop = scf::ForOp::create(
+      b, loc, index(0), index(first.getType().getDimSize(0)), index(1),
+      SmallVector<Value>(4, zero));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(rowsLoop.getBody());
+    SmallVector<Value> sums(rowsLoop.getRegionIterArgs());
+    unsigned turn = 0;
+    for (LoadKVOp op : loads) {
+      const KVRows &rows = kvRows.find(op.getResult())->second;
+      int64_t bytes = rows.element.getIntOrFloatBitWidth() / 8;
+      Value offset = memref::LoadOp::create(b, loc, rows.offsets,
+                                            rowsLoop.getInductionVar());
+      int64_t line = FI_ALIGNMENT / bytes, count = 16 / bytes;
+      for (int64_t column = 0; column + count <= rows.columns; column += line) {
+        Value part = vector::LoadOp::create(
+            b, loc, VectorType::get({count}, rows.element), rows.base,
+            ValueRange{add(offset, column)});
+        part = vector::BitCastOp::create(b, loc, words, part);
+        Value &sum = sums[turn++ % 4];
+        sum = arith::XOrIOp::create(b, loc, sum, part);
+      }
+    }
+    scf::YieldOp::create(b, loc, sums);
+  }
+  for (int64_t i = 0; i < 4; ++i)
+    vector::StoreOp::create(b, loc, rowsLoop.getResult(i), sink,
+                            ValueRange{index(4 * i)});
+}
+
+/// Asks for the line of the next tile that corresponds to one in use now.
+void KernelLowering::prefetch(const KVRows &rows, Value row, Value column) {
+  if (!rows.nextOffsets)
+    return;
+  Value offset = memref::LoadOp::create(b, loc, rows.nextOffsets, row);
+  memref::PrefetchOp::create(b, loc, rows.base, ValueRange{add(offset, column)},
+                             /*isWrite=*/false, /*localityHint=*/3,
+                             /*isDataCache=*/true);
+}
+
+void KernelLowering::locateRows(ForKeysOp loopOp) {
+  SmallVector<LoadKVOp> loads;
+  for (auto load : loopOp.getBody().getOps<LoadKVOp>())
+    if (load.getKey() == loopOp.getKey())
+      loads.push_back(load);
+  if (loads.empty())
+    return;
+  Value key = scalar(loopOp.getKey());
+  bool stream = schedule.getStream();
+  locateRows(loads, key, stream ? add(key, loopOp.getStep()) : Value());
+  if (stream)
+    touchRows(loads);
+}
+
+LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
+  if (!kvRows.count(op.getResult()))
+    locateRows({op}, scalar(op.getKey()), Value());
+  KVRows rows = kvRows.find(op.getResult())->second;
   bool onlyProducts = llvm::all_of(op->getUses(), [](OpOperand &use) {
     auto dot = dyn_cast<DotOp>(use.getOwner());
     return dot && use.getOperandNumber() == 1;
   });
-  if (onlyProducts) {
-    kvRows[op.getResult()] = rows;
-    return success();
-  }
+  if (onlyProducts)
+    return success(); // a product reads or packs them
+  RankedTensorType type = op.getType();
   Value buffer = allocate(type);
-  loop(index(0), index(keys), 1, [&](Value row) {
-    Value offset = memref::LoadOp::create(b, loc, offsets, row);
-    copyRowIn(base, offset, type.getDimSize(1), type.getElementType(), buffer,
-              row);
+  loop(index(0), index(rows.rows), 1, [&](Value row) {
+    Value offset = memref::LoadOp::create(b, loc, rows.offsets, row);
+    copyRowIn(rows.base, offset, type.getDimSize(1), type.getElementType(),
+              buffer, row);
   });
+  kvRows.erase(op.getResult());
   buffers[op.getResult()] = buffer;
   return success();
 }

@@ -372,10 +372,15 @@ DictionaryAttr AttentionStage::build() {
                                 named("tile_row", number(elements / 50 + 1))});
   };
   SmallVector<Attribute> bodies, merges;
-  for (Attribute attr : schedules) {
+  llvm::SmallDenseSet<int64_t> tileRows;
+  for (auto [index, attr] : llvm::enumerate(schedules)) {
     auto schedule = cast<ScheduleAttr>(attr);
     std::string rows = std::to_string(schedule.getTileRows());
     std::string symbol = (name + "_rows" + rows).str();
+    // States depend on the number of rows alone: one merge serves both bodies.
+    bool isKnown = !tileRows.insert(schedule.getTileRows()).second;
+    if (isKnown)
+      symbol += "_" + std::to_string(index);
     if (!buildBody(symbol, schedule))
       return {};
     bodies.push_back(b.getDictionaryAttr(
@@ -386,7 +391,7 @@ DictionaryAttr AttentionStage::build() {
                                ? Attribute(number(schedule.getMaxRows()))
                                : b.getUnitAttr()),
          named("scratch", number(0)), named("cost", cost(schedule))}));
-    if (!op.getNormaliser().canMerge())
+    if (isKnown || !op.getNormaliser().canMerge())
       continue;
     symbol = (name + "_merge" + rows).str();
     buildMerge(symbol, schedule);

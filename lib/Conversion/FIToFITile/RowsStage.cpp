@@ -19,7 +19,8 @@ static constexpr int64_t kTileRows = 64;
 
 static ScheduleAttr rowsSchedule(MLIRContext *context) {
   return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
-                           /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0);
+                           /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0,
+                           /*stream=*/0);
 }
 
 static Attribute describeBodies(Builder &b, StringRef symbol) {

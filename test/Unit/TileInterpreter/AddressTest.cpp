@@ -41,7 +41,7 @@ protected:
     state.addAttribute("function_type",
                        TypeAttr::get(b.getFunctionType(types, {})));
     state.addAttribute("schedule",
-                       ScheduleAttr::get(&context, 8, 16, 4, 1, 2, 0));
+                       ScheduleAttr::get(&context, 8, 16, 4, 1, 2, 0, 0));
     Block &body = state.addRegion()->emplaceBlock();
     body.addArguments(types, SmallVector<Location>(types.size(), loc));
     auto kernel = cast<KernelOp>(b.create(state));

@@ -213,7 +213,7 @@ struct ScheduleField {
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   ScheduleField fields[] = {{"tile_rows", -1}, {"tile_keys", -1},
                             {"mr", -1},        {"nr", -1},
-                            {"lanes", 1},      {"max_rows", 0}};
+                            {"lanes", 1},      {"max_rows", 0}, {"stream", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -225,7 +225,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
         return failure(parser.parseEqual() || parser.parseInteger(field.value));
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
-              "but got '"
+              "stream, but got '"
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
@@ -238,7 +238,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     }
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), fields[0].value, fields[1].value,
-      fields[2].value, fields[3].value, fields[4].value, fields[5].value);
+      fields[2].value, fields[3].value, fields[4].value, fields[5].value,
+      fields[6].value);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -247,13 +248,15 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
           << ", nr = " << getNr() << ", lanes = " << getLanes();
   if (getMaxRows())
     printer << ", max_rows = " << getMaxRows();
+  if (getStream())
+    printer << ", stream = " << getStream();
   printer << ">";
 }
 
 LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t tileRows, int64_t tileKeys, int64_t mr, int64_t nr,
-                     int64_t lanes, int64_t maxRows) {
+                     int64_t lanes, int64_t maxRows, int64_t stream) {
   auto inRange = [&](StringRef name, int64_t value, int64_t most) {
     if (value >= 1 && value <= most)
       return success();
@@ -275,6 +278,9 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (maxRows < 0)
     return emitError() << "expected 'max_rows' of 0 or more, but got "
                        << maxRows << " [SCH1]";
+  if (stream != 0 && stream != 1)
+    return emitError() << "expected 'stream' of 0 or 1, but got " << stream
+                       << " [SCH1]";
   return success();
 }
 

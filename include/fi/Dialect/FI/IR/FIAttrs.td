@@ -133,14 +133,16 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     A body serves requests of at most `max_rows` packed rows (0: any number) with
     tiles of `tile_rows` packed rows by `tile_keys` keys. `mr` x `nr` is the
     register block of the microkernel, in rows and vectors; `lanes` is how many
-    partial sums a row reduction keeps. Changing the numbers gives another
+    partial sums a row reduction keeps. With `stream = 1` a tile of keys is fetched
+    while the one before it is computed: for few rows, where memory is the limit.
+    Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
     Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`
   }];
   let parameters = (ins
       "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr, "int64_t":$nr,
-      "int64_t":$lanes, "int64_t":$maxRows);
+      "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
