@@ -220,17 +220,40 @@ private:
     } else {
       json.at("kind").error("'paged' or 'ragged'");
     }
-    size_t rank = view.kind == ViewKind::Ragged ? 3 : 4;
+    if (!json.get("fused").isNull())
+      view.fused = json.get("fused").boolean();
+    if (view.fused && (view.kind == ViewKind::Ragged || view.keys != view.values))
+      json.get("fused").error("false, unless keys and values are one paged pool");
+    size_t rank = view.kind == ViewKind::Ragged ? 3 : view.fused ? 5 : 4;
     for (const char *key : {"keys", "values"}) {
       int32_t pool = key[0] == 'k' ? view.keys : view.values;
       if (m.arguments[pool].shape.size() != rank)
         json.at(key).error("an argument of rank " + std::to_string(rank));
+      if (view.fused)
+        checkDim(json.at(key), pool, 1, 2);
       checkDim(json.at(key), pool, view.headDim(), view.heads);
       if (view.page != unknownSize)
         checkDim(json.at(key), pool, view.tokenDim(), view.page);
       if (view.kind != ViewKind::Ragged && view.page == unknownSize)
         view.page = m.arguments[pool].shape[view.tokenDim()];
     }
+  }
+
+  /// Where an attention writes: a result, a temporary, or a pool of the caller.
+  void readOutput(const JsonReader &json, bool isOutput, Stage &stage) {
+    std::string name = json.string();
+    if (findOutput(name).index != none)
+      return;
+    int32_t i = findArgument(name);
+    size_t rank = isOutput ? 3 : 2;
+    if (i == none || m.arguments[i].kind != FI_KIND_POOL ||
+        m.arguments[i].shape.size() != rank)
+      json.error("a result, a temporary or a pool of rank " +
+                 std::to_string(rank));
+    checkDim(json, i, 1, stage.queryHeads);
+    if (isOutput)
+      checkDim(json, i, 2, stage.voDim);
+    stage.outs[isOutput ? 0 : 1] = i;
   }
 
   static int64_t readScratch(const JsonReader &json) {
@@ -452,9 +475,8 @@ private:
     checkDim(json.at("query"), stage.query, 1, stage.queryHeads);
     if (!json.get("outputs").isNull())
       for (const char *key : {"o", "lse"})
-        if (!json.get("outputs").get(key).isNull() &&
-            findOutput(json.get("outputs").get(key).string()).index == none)
-          json.get("outputs").get(key).error("a result or temporary");
+        if (!json.get("outputs").get(key).isNull())
+          readOutput(json.get("outputs").get(key), key[0] == 'o', stage);
     readBodies(json.at("bodies"), stage);
     JsonReader merge = json.get("merge");
     if (merge.isArray())
@@ -495,7 +517,7 @@ private:
             buffer.index == stage.view.values)
           break;
         const Argument &a = m.arguments[buffer.index];
-        if (a.group == FI_GROUP_RUN && a.kind == FI_KIND_TENSOR &&
+        if (a.group == FI_GROUP_RUN && a.kind != FI_KIND_SCALAR &&
             !a.shape.empty())
           stage.newTokens.push_back(buffer.index);
       }

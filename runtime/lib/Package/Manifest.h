@@ -57,6 +57,7 @@ struct View {
   ViewKind kind = ViewKind::Ragged;
   int32_t keys = none, values = none;
   bool headsFirst = false; // HND
+  bool fused = false;      // one pool [pages, 2, ...]
   int64_t page = unknownSize;
   int64_t heads = 0;
   int32_t indptr = none, pages = none, last = none;
@@ -65,12 +66,16 @@ struct View {
   int32_t sharedTables = none;
 
   int32_t tokenDim() const {
-    return kind == ViewKind::Ragged ? (headsFirst ? 1 : 0)
-                                    : (headsFirst ? 2 : 1);
+    return firstDim() + (headsFirst ? 1 : 0);
   }
   int32_t headDim() const {
-    return kind == ViewKind::Ragged ? (headsFirst ? 0 : 1)
-                                    : (headsFirst ? 1 : 2);
+    return firstDim() + (headsFirst ? 0 : 1);
+  }
+
+private:
+  /// The first of the dimensions of tokens and heads.
+  int32_t firstDim() const {
+    return kind == ViewKind::Ragged ? 0 : fused ? 2 : 1;
   }
 };
 
@@ -151,6 +156,7 @@ struct Stage {
   int32_t query = none;           // attention: argument
   int32_t rows = none;            // attention, append: argument (indptr)
   int32_t positions = none;       // attention: argument
+  int32_t outs[2] = {none, none}; // attention: pools of output and statistic
   int32_t rowsOf = none;          // rows: argument
   std::vector<int32_t> newTokens; // append: run arguments with the new rows
   View view;

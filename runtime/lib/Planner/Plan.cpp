@@ -249,6 +249,8 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
   for (int32_t pool : {view.keys, view.values}) {
     const Argument &a = manifest.arguments[pool];
     FI_TRY(setRule(manifest, stage, pool, view.headDim(), view.heads));
+    if (view.fused)
+      FI_TRY(setRule(manifest, stage, pool, 1, 2));
     int32_t dim = ragged ? view.tokenDim() : 0;
     if (!ragged)
       FI_TRY(setRule(manifest, stage, pool, view.tokenDim(), lengths.page));
@@ -321,6 +323,13 @@ fi_status PlanData::buildStages(const Manifest &manifest,
     }
     FI_TRY(setRule(manifest, stage, stage.query, 0, argumentRows[stage.query]));
     FI_TRY(setRule(manifest, stage, stage.query, 1, stage.queryHeads));
+    for (int32_t out : stage.outs)
+      if (out != none) {
+        FI_TRY(setRule(manifest, stage, out, 0, argumentRows[stage.query]));
+        FI_TRY(setRule(manifest, stage, out, 1, stage.queryHeads));
+      }
+    if (stage.outs[0] != none)
+      FI_TRY(setRule(manifest, stage, stage.outs[0], 2, stage.voDim));
     if (stage.positions != none) {
       // Borrowed, they cannot be extended over the padding rows.
       int64_t end = options.borrowTables ? argumentRows[stage.query]
