@@ -68,6 +68,12 @@ public:
     std::free(workspace);
   }
 
+  void setPlanOptions(int workers, SplitChoice split,
+                      int64_t splitKeys) override {
+    options.workers = workers;
+    options.split = split;
+    options.splitKeys = splitKeys;
+  }
   Error plan(llvm::ArrayRef<HostValue> arguments) override;
   Error run(llvm::ArrayRef<HostValue> arguments,
             llvm::MutableArrayRef<HostTensor> results) override;

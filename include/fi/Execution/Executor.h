@@ -68,6 +68,11 @@ public:
   const Signature &getSignature() const { return signature; }
   const ExecutorTimes &getTimes() const { return times; }
 
+  /// Other workers and another split from the next plan on; the code is kept.
+  virtual void setPlanOptions(int workers, SplitChoice split,
+                              int64_t splitKeys) {
+    (void)workers, (void)split, (void)splitKeys;
+  }
   /// Plans a batch: all arguments in program order, of which the run arguments
   /// tell shapes only. Another call plans another batch.
   virtual llvm::Error plan(llvm::ArrayRef<HostValue> arguments) = 0;
