@@ -1,0 +1,78 @@
+// What this level does not have is refused by name.
+// RUN: fi-opt %s --fi-to-fi-tile --split-input-file --verify-diagnostics
+
+!q = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+fi.program @schedules run(%q: !q) -> (!q) {
+  %kv = fi.view.ragged %q, %q : !q, !q -> !kv
+  // expected-error @+1 {{'fi.attention' op expected 'schedules': run fi-choose-schedule first}}
+  %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !q
+  fi.return %o : !q
+}
+
+// -----
+
+!q = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+fi.program @transform run(%q: !q) -> (!q) {
+  %kv = fi.view.ragged %q, %q : !q, !q -> !kv
+  // expected-error @+1 {{has query or key regions, which the tile level does not lower yet}}
+  %o = fi.attention %q over %kv scale(1.0) pair<half>
+      query(%x: f32, %y: f32, %pair: index, %req: index, %head: index, %pos: index) {
+        fi.yield %y, %x : f32, f32
+      } : !q over !kv -> !q
+  fi.return %o : !q
+}
+
+// -----
+
+!q = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+!seg = !fi.state<?x1x8xf32, #fi.softmax<base = 2>, segmented>
+!st = !fi.state<?x1x8xf32, #fi.softmax<base = 2>>
+fi.program @segments run(%q: !q) -> (!q) {
+  %kv = fi.view.ragged %q, %q : !q, !q -> !kv
+  // expected-error @+1 {{'fi.segments' op expected only fi ops}}
+  %g = fi.segments over %kv split(#fi.split<fixed = 64>) : !kv
+  %p = fi.attention %q over %kv segments(%g) scale(1.0) : !q over !kv -> !seg
+  %s = fi.merge_segments %p by %g : !seg -> !st
+  %o = fi.finalize %s : !st -> !q
+  fi.return %o : !q
+}
+
+// -----
+
+!st = !fi.state<3x1x8xf32, #fi.softmax<base = 2>>
+fi.program @empty run(%q: tensor<3x1x8xf32>) -> (tensor<3x1x8xf32>) {
+  // expected-error @+1 {{'fi.empty' op has no rows that the plan knows; merge other states without it, it is their identity}}
+  %e = fi.empty : !st
+  %o = fi.finalize %e : !st -> tensor<3x1x8xf32>
+  fi.return %o : tensor<3x1x8xf32>
+}
+
+// -----
+
+!q = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+fi.program @twice run(%q: !q) -> (!q, !q) {
+  %kv = fi.view.ragged %q, %q : !q, !q -> !kv
+  %o = fi.attention %q over %kv scale(1.0) schedules([#fi.schedule<tile_rows = 4, tile_keys = 8, mr = 2, nr = 1>]) : !q over !kv -> !q
+  // expected-error @+1 {{expected each value to be returned once, but got operand 1 again as operand 0}}
+  fi.return %o, %o : !q, !q
+}
+
+// -----
+
+!q = tensor<?x1x8xf32>
+fi.program @through run(%q: !q) -> (!q) {
+  // expected-error @+1 {{expected operand 0 to be computed by the program, but got argument 'q'}}
+  fi.return %q : !q
+}
+
+// -----
+
+fi.program @scalars run(%a: f32, %b: f32) {
+  // expected-error @+1 {{'arith.addf' op expected only fi ops in a program at this level: compute before or after it}}
+  %c = arith.addf %a, %b : f32
+  fi.return
+}
