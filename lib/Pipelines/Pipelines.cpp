@@ -22,6 +22,7 @@ void fi::buildPreparePipeline(OpPassManager &pm) {
   pm.addPass(createFICanonicalizePass());
   pm.addPass(createFIAnalyzeMasksPass());
   pm.addPass(createFIChooseSchedulePass());
+  pm.addPass(createFISplitKVPass());
 }
 
 void fi::buildTilePipeline(OpPassManager &pm,
@@ -39,6 +40,10 @@ void fi::buildTilePipeline(OpPassManager &pm,
 
 void fi::buildVectorPipeline(OpPassManager &pm) {
   pm.addPass(createFITileToVector());
+  buildVectorCleanupPipeline(pm);
+}
+
+void fi::buildVectorCleanupPipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

@@ -177,6 +177,102 @@ Value KernelLowering::packPairs(DotOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Few rows
+//===----------------------------------------------------------------------===//
+
+/// Sums of the lanes of W vectors, as the lanes of one: halves of two vectors onto
+/// each other, then of two of those.
+Value KernelLowering::sumLanes(SmallVector<Value> vectors) {
+  for (int64_t half = W / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < W; ++lane) {
+      bool upper = lane & half;
+      low.push_back(upper ? W + lane - half : lane);
+      high.push_back(upper ? W + lane : lane + half);
+    }
+    size_t count = vectors.size() / 2;
+    for (size_t i = 0; i < count; ++i) {
+      Value x = vectors[i], y = vectors[i + count];
+      vectors[i] = arith::AddFOp::create(
+          b, loc, vector::ShuffleOp::create(b, loc, x, y, low),
+          vector::ShuffleOp::create(b, loc, x, y, high));
+    }
+    vectors.resize(count);
+  }
+  return vectors[0];
+}
+
+/// a times the transposed b, where a has few rows: both are read along k as they
+/// lie, `mr` rows by W / mr columns at a time, and lanes are summed at the end. This
+/// spares the transposition, which no number of rows would pay for.
+void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
+                                  bool pairs) {
+  int64_t mr = schedule.getMr(), keys = W / mr;
+  int64_t columns = op.getType().getDimSize(1);
+  int64_t steps = tileType(op.getA()).getDimSize(1) / (pairs ? 2 : 1);
+  Type f32 = b.getF32Type();
+  Type word = pairs ? Type(b.getI32Type()) : f32;
+  VectorType sumType = vectorOf(f32);
+  VectorType pairType = VectorType::get({2 * W}, b.getBF16Type());
+  auto asPairs = [&](Value words) -> Value {
+    return pairs ? vector::BitCastOp::create(b, loc, pairType, words).getResult()
+                 : words;
+  };
+  loop(index(0), index(columns), keys, [&](Value column) {
+    loop(index(0), rowBound, mr, [&](Value row) {
+      auto accumulate = [&](SmallVector<Value> sums, Value k, int64_t width) {
+        SmallVector<Value> right;
+        for (int64_t j = 0; j < keys; ++j)
+          right.push_back(
+              asPairs(loadOperandRow(op, add(column, j), k, width, pairs)));
+        for (int64_t i = 0; i < mr; ++i) {
+          Value left = vector::LoadOp::create(
+              b, loc, VectorType::get({width}, word), aBuffer,
+              ValueRange{add(row, i), k});
+          if (width < W) // what lies beyond in the buffer may be anything
+            left = vector::InsertStridedSliceOp::create(
+                b, loc, left, splatVector(word, 0.0), ArrayRef<int64_t>{0},
+                ArrayRef<int64_t>{1});
+          left = asPairs(left);
+          for (int64_t j = 0; j < keys; ++j) {
+            Value &sum = sums[i * keys + j];
+            if (pairs)
+              sum = x86vector::DotBF16Op::create(b, loc, sumType, sum, left,
+                                                 right[j]);
+            else
+              sum = vector::FMAOp::create(b, loc, left, right[j], sum);
+          }
+        }
+        return sums;
+      };
+      SmallVector<Value> sums(W, splatVector(f32, 0.0));
+      int64_t whole = steps / W * W;
+      if (whole > 0) {
+        auto k = scf::ForOp::create(b, loc, index(0), index(whole), index(W),
+                                    sums);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(k.getBody());
+        scf::YieldOp::create(
+            b, loc,
+            accumulate(SmallVector<Value>(k.getRegionIterArgs()),
+                       k.getInductionVar(), W));
+        sums.assign(k.result_begin(), k.result_end());
+      }
+      if (steps > whole)
+        sums = accumulate(sums, index(whole), steps - whole);
+      Value all = sumLanes(sums);
+      for (int64_t i = 0; i < mr; ++i) {
+        Value part = vector::ExtractStridedSliceOp::create(
+            b, loc, all, ArrayRef<int64_t>{i * keys}, ArrayRef<int64_t>{keys},
+            ArrayRef<int64_t>{1});
+        vector::StoreOp::create(b, loc, part, result,
+                                ValueRange{add(row, i), column});
+      }
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // The microkernel
 //===----------------------------------------------------------------------===//
 
@@ -241,6 +337,12 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
   }
   Value result = accBuffer ? accBuffer : allocate(op.getType());
   Value aBuffer = pairs ? viewAsPairs(buffers.lookup(a)) : buffers.lookup(a);
+
+  if (op.getTranspose() && !acc && schedule.getStream() && W % mr == 0) {
+    dotAlongRows(op, aBuffer, result, pairs);
+    buffers[op.getResult()] = result;
+    return success();
+  }
 
   // The second operand.
   std::function<Value(Value, Value, int64_t)> loadB;

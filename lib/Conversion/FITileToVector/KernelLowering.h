@@ -90,7 +90,8 @@ private:
     /// Where a value is computed: matrices in even phases, rows in odd ones.
     llvm::DenseMap<Value, int> phase;
     llvm::SetVector<Value> stored;
-    llvm::DenseSet<Operation *> visited;
+    /// In the order of the visit: what is stored gets its buffer in this order.
+    llvm::SetVector<Operation *> visited;
     llvm::DenseMap<Value, int> lastLeafUse;
     std::set<std::pair<void *, int>> demanded;
   };
@@ -134,6 +135,8 @@ private:
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
+  void dotAlongRows(DotOp op, Value aBuffer, Value result, bool pairs);
+  Value sumLanes(llvm::SmallVector<Value> vectors);
   Value packTransposed(DotOp op, int64_t columnsPerPanel);
   Value packPairs(DotOp op);
   Value packWidened(DotOp op);

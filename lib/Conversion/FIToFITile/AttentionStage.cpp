@@ -41,6 +41,7 @@ private:
     std::string outputName, statisticName;
   };
 
+  LogicalResult findFold();
   LogicalResult collectBuffers();
   KernelOp buildBody(StringRef kernelName, ScheduleAttr schedule);
   KernelOp buildMerge(StringRef kernelName, ScheduleAttr schedule);
@@ -69,6 +70,12 @@ private:
   StageBuilder stage;
   KVViewTypeInterface view;
   int64_t group;
+  /// Over segments: the fold over them and, where nothing else reads the state,
+  /// its finalisation are part of the stage.
+  MergeSegmentsOp fold;
+  fi::FinalizeOp finalisation;
+  SplitAttr split;
+  Value sink;
 
   unsigned queryBuffer = 0;
   ViewBuffers viewBuffers;
@@ -82,13 +89,35 @@ private:
 
 } // namespace
 
+/// What becomes part of the stage, beside the attention.
+LogicalResult AttentionStage::findFold() {
+  sink = op.getSink();
+  split = op.getSplitAttr();
+  if (!op.getSegments())
+    return success();
+  auto segments = op.getSegments().getDefiningOp<SegmentsOp>();
+  Value state = op.getResult(0);
+  fold = state.hasOneUse() ? dyn_cast<MergeSegmentsOp>(*state.user_begin())
+                           : MergeSegmentsOp();
+  if (!segments || !fold || fold.getSegments() != op.getSegments())
+    return op.emitOpError("expected the segmented state to be folded once, by "
+                          "fi.merge_segments with the same segments");
+  split = segments.getSplit();
+  Value merged = fold.getResult();
+  if (merged.hasOneUse())
+    finalisation = dyn_cast<fi::FinalizeOp>(*merged.user_begin());
+  if (finalisation)
+    sink = finalisation.getSink();
+  return success();
+}
+
 LogicalResult AttentionStage::collectBuffers() {
   queryBuffer = stage.use(buffers.get(op.getQuery()));
   viewBuffers = useView(stage, op.getView(), buffers);
   if (op.getScaleValue())
     scaleBuffer = stage.use(buffers.get(op.getScaleValue()));
-  if (op.getSink())
-    sinkBuffer = stage.use(buffers.get(op.getSink()));
+  if (sink)
+    sinkBuffer = stage.use(buffers.get(sink));
   if (op.getPositions())
     positionsBuffer = stage.use(buffers.get(op.getPositions()));
   for (Value capture : op.getCaptures())
@@ -102,15 +131,16 @@ LogicalResult AttentionStage::collectBuffers() {
       destinations.statisticName = statistic->name;
     }
   };
-  if (op.returnsState()) {
-    buffers.defineState(op.getResult(0), op.getQuery());
-    destination(buffers.get(op.getResult(0)),
-                &buffers.getStatistic(op.getResult(0)));
+  if (op.returnsState() && !finalisation) {
+    Value state = fold ? fold.getResult() : op.getResult(0);
+    buffers.defineState(state, op.getQuery());
+    destination(buffers.get(state), &buffers.getStatistic(state));
     return success();
   }
   SmallVector<Value> outs(op.getOuts());
   if (outs.empty()) {
-    outs.assign(op.getResults().begin(), op.getResults().end());
+    Operation *source = finalisation ? finalisation.getOperation() : op;
+    outs.assign(source->result_begin(), source->result_end());
     for (Value result : outs)
       if (failed(buffers.define(result, op.getQuery())))
         return failure();
@@ -339,11 +369,8 @@ DictionaryAttr AttentionStage::build() {
                    "fi.attention");
     return {};
   }
-  if (op.getSegments()) {
-    op.emitOpError("expected whole attentions, but got one over segments: the "
-                   "plan cuts the keys, see 'split'");
+  if (failed(findFold()))
     return {};
-  }
   ArrayAttr schedules = op.getSchedulesAttr();
   if (!schedules || schedules.empty()) {
     op.emitOpError("expected 'schedules': run fi-choose-schedule first");
@@ -427,7 +454,7 @@ DictionaryAttr AttentionStage::build() {
       named("bodies", b.getArrayAttr(bodies))};
   if (!merges.empty())
     stageEntry.push_back(named("merge", b.getArrayAttr(merges)));
-  if (SplitAttr split = op.getSplitAttr()) {
+  if (split) {
     SmallVector<NamedAttribute> policy = {
         named("policy", string(split.getKeys() ? "fixed" : "balanced"))};
     if (split.getKeys())

@@ -34,6 +34,12 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
     }
   }
 
+  /// Whether an attention over segments has this finalisation in its stage.
+  static bool isPartOfAttention(fi::FinalizeOp op) {
+    return op.getState().hasOneUse() &&
+           op.getState().getDefiningOp<MergeSegmentsOp>();
+  }
+
   LogicalResult convert(ProgramOp program) {
     OpBuilder b(program);
     ProgramBuffers buffers(program);
@@ -49,9 +55,13 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         stage = buildAttentionStage(b, attention, buffers, nextName());
       else if (auto append = dyn_cast<AppendOp>(op))
         stage = buildAppendStage(b, append, buffers, nextName());
+      else if (auto finalize = dyn_cast<fi::FinalizeOp>(op);
+               finalize && isPartOfAttention(finalize))
+        continue;
       else if (isa<fi::MergeOp, fi::FinalizeOp, EmptyOp>(op))
         stage = buildRowsStage(b, &op, buffers, nextName());
-      else if (isa<PagedViewOp, RaggedViewOp, fi::ReturnOp>(op))
+      else if (isa<PagedViewOp, RaggedViewOp, SegmentsOp, MergeSegmentsOp,
+                   fi::ReturnOp>(op))
         continue;
       else
         return op.emitOpError("expected only fi ops in a program at this "

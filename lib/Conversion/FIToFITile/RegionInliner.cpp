@@ -85,9 +85,11 @@ private:
     }
     SmallVector<Value> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value v) { return map(v); });
-    if (isa<arith::DivSIOp, arith::RemSIOp, arith::DivUIOp, arith::RemUIOp,
-            arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-      operands[1] = guardDivisor(op->getLoc(), operands[1]);
+    if (isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+            arith::CeilDivSIOp>(op))
+      guardDivision(op->getLoc(), operands, /*isSigned=*/true);
+    else if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op))
+      guardDivision(op->getLoc(), operands, /*isSigned=*/false);
     Operation *result = createElementwise(op->getLoc(), op->getName(), operands,
                                           op->getResultTypes(),
                                           op->getAttrDictionary());
@@ -97,20 +99,44 @@ private:
     return success();
   }
 
-  /// Regions are total: a quotient by 0 must not trap where nobody looks at it.
-  Value guardDivisor(Location loc, Value divisor) {
-    if (matchPattern(divisor, m_NonZero()))
-      return divisor;
-    SmallVector<int64_t> shape = shapeOf(divisor);
-    Type element = getElementTypeOrSelf(divisor.getType());
-    auto constant = [&](int64_t value) {
+  /// Regions are evaluated where nobody looks at them: a quotient without a value,
+  /// by 0 or of the least integer by -1, must not trap. Its divisor becomes 1.
+  void guardDivision(Location loc, MutableArrayRef<Value> operands,
+                     bool isSigned) {
+    APInt known;
+    if (matchPattern(operands[1], m_ConstantInt(&known)) && !known.isZero() &&
+        !(isSigned && known.isAllOnes()))
+      return;
+    Type element = getElementTypeOrSelf(operands[1].getType());
+    unsigned bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    auto equals = [&](Value value, const APInt &number) -> Value {
       Value scalar = arith::ConstantOp::create(
-          b, loc, b.getIntegerAttr(element, value));
-      return broadcastTo(b, loc, scalar, shape);
+          b, loc, cast<TypedAttr>(b.getIntegerAttr(element, number)));
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, value,
+                                   broadcastTo(b, loc, scalar, shapeOf(value)));
     };
-    Value zero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                       divisor, constant(0));
-    return arith::SelectOp::create(b, loc, zero, constant(1), divisor);
+    auto join = [&](Value &x, Value &y) {
+      SmallVector<int64_t> shape = joinShapes({x, y});
+      x = broadcastTo(b, loc, x, shape);
+      y = broadcastTo(b, loc, y, shape);
+    };
+    Value bad = equals(operands[1], APInt::getZero(bits));
+    APInt dividend;
+    if (isSigned && !(matchPattern(operands[0], m_ConstantInt(&dividend)) &&
+                      !dividend.isMinSignedValue())) {
+      Value negative = equals(operands[1], APInt::getAllOnes(bits));
+      Value least = equals(operands[0], APInt::getSignedMinValue(bits));
+      join(negative, least);
+      Value overflows = arith::AndIOp::create(b, loc, negative, least);
+      join(bad, overflows);
+      bad = arith::OrIOp::create(b, loc, bad, overflows);
+    }
+    Value one = arith::ConstantOp::create(
+        b, loc, cast<TypedAttr>(b.getIntegerAttr(element, APInt(bits, 1))));
+    SmallVector<int64_t> shape = joinShapes({bad, operands[1]});
+    operands[1] = arith::SelectOp::create(
+        b, loc, broadcastTo(b, loc, bad, shape), broadcastTo(b, loc, one, shape),
+        broadcastTo(b, loc, operands[1], shape));
   }
 
   Operation *createElementwise(Location loc, OperationName name,
@@ -240,7 +266,7 @@ private:
     if (found == names.end())
       return op->emitOpError("has no elementwise form");
     if (found->second.contains("div") || found->second.contains("rem"))
-      operands[1] = guardDivisor(loc, operands[1]);
+      guardDivision(loc, operands, /*isSigned=*/found->second.ends_with("si"));
     Operation *result = createElementwise(
         loc, OperationName(found->second, op->getContext()), operands,
         op->getResultTypes(), DictionaryAttr::get(op->getContext()));

@@ -8,13 +8,14 @@
 // The register block is what fills a core's vector registers without spilling,
 // measured: 8x2 vectors with 32 registers, 6x2 or 4x2 with 16. Few packed rows
 // (decode) make a block of their own, as tall as the query heads of a KV head, so
-// that no multiply is spent on rows that are not there.
+// that few multiplies are spent on rows that are not there.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace fi {
 #define GEN_PASS_DEF_FICHOOSESCHEDULEPASS
@@ -26,7 +27,9 @@ using namespace fi;
 
 namespace {
 
-constexpr int64_t kTileKeys = 64;
+/// Keys of a tile: enough to pay for a tile's fixed work; few, where the tile and
+/// the next one are to stay in the first-level cache.
+constexpr int64_t kManyKeys = 64, kFewKeys = 32;
 /// Requests of at most so many packed rows get the decode body.
 constexpr int64_t kFewRows = 16;
 
@@ -34,18 +37,17 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   Builder b(op.getContext());
   bool wide = target.getVectorBits() == 512;
   int64_t lanes = target.getVectorBits() / 32;
-  int64_t accumulators = wide ? 16 : 12;
 
-  int64_t group = op.getGroup();
-  int64_t fewMr = group <= 8 ? group : 4;
-  int64_t fewNr = std::max<int64_t>(1, std::min<int64_t>(4, accumulators / fewMr));
-  int64_t fewRows = (kFewRows + fewMr - 1) / fewMr * fewMr;
-  auto few = ScheduleAttr::get(op.getContext(), fewRows, kTileKeys, fewMr,
-                               fewNr, lanes, /*maxRows=*/fewRows, /*stream=*/1);
+  // A power of two, so that rows times keys fill a vector of sums.
+  int64_t fewMr = std::min<int64_t>(llvm::PowerOf2Ceil(op.getGroup()),
+                                    wide ? 8 : 4);
+  auto few = ScheduleAttr::get(op.getContext(), kFewRows, kFewKeys, fewMr,
+                               /*nr=*/2, lanes, /*maxRows=*/kFewRows,
+                               /*stream=*/1);
 
   int64_t mr = wide ? 8 : target.getVectorBits() == 256 ? 6 : 4;
   int64_t rows = 128 / mr * mr;
-  auto many = ScheduleAttr::get(op.getContext(), rows, kTileKeys, mr, /*nr=*/2,
+  auto many = ScheduleAttr::get(op.getContext(), rows, kManyKeys, mr, /*nr=*/2,
                                 lanes, /*maxRows=*/0, /*stream=*/0);
   return b.getArrayAttr({few, many});
 }

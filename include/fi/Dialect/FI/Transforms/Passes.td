@@ -61,4 +61,31 @@ def FIChooseSchedulePass : Pass<"fi-choose-schedule", "::mlir::ModuleOp"> {
   }];
 }
 
+def FISplitKVPass : Pass<"fi-split-kv"> {
+  let summary = "cuts the keys of attentions where the plan may split them";
+  let description = [{
+    An `fi.attention` with a `split` attribute (or, with the option `policy`, any
+    whose normaliser can be merged) becomes an attention over segments, the fold
+    over them, and, where it returned outputs, `fi.finalize`, which takes the sink.
+
+    Numeric effect: reassociates the sum over keys.
+
+    ```mlir
+    %o = fi.attention %q over %kv scale(0.125) split(#fi.split<balanced>) : ... -> !q
+    ```
+    becomes
+    ```mlir
+    %g = fi.segments over %kv split(#fi.split<balanced>) : !kv
+    %p = fi.attention %q over %kv segments(%g) scale(0.125) : ... -> !segmented
+    %s = fi.merge_segments %p by %g : !segmented -> !state
+    %o = fi.finalize %s : !state -> !q
+    ```
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "",
+           "Split attentions without the attribute too: balanced, or the number of "
+           "keys between cuts">
+  ];
+}
+
 #endif // FI_DIALECT_FI_TRANSFORMS_PASSES_TD
