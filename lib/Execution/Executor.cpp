@@ -23,11 +23,7 @@ using llvm::Twine;
 
 Executor::~Executor() = default;
 
-static constexpr llvm::StringLiteral kBackends[] = {
-#ifdef FI_HAVE_CPU_COMPILER
-    "cpu",
-#endif
-    "reference"};
+static constexpr llvm::StringLiteral kBackends[] = {"cpu", "reference"};
 
 llvm::ArrayRef<llvm::StringLiteral> Executor::getBackends() {
   return kBackends;
@@ -136,10 +132,8 @@ Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
   if (backend == "reference")
     return std::make_unique<ReferenceExecutor>(*program, std::move(*signature),
                                                options);
-#ifdef FI_HAVE_CPU_COMPILER
   if (backend == "cpu")
     return createCPUExecutor(module, name, std::move(*signature), options);
-#endif
   llvm::SmallVector<StringRef> names(kBackends, std::end(kBackends));
   return createStringError("backend: expected " + llvm::join(names, " or ") +
                            ", but got '" + backend + "'");

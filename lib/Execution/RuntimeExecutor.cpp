@@ -13,9 +13,7 @@
 #include "ExecutorImpl.h"
 #include "fi-runtime/fi_runtime.h"
 #include "fi/Support/File.h"
-#ifdef FI_HAVE_CPU_COMPILER
 #include "fi/Target/CPU/CPUCompiler.h"
-#endif
 #include "llvm/Support/Path.h"
 #include <cstdlib>
 
@@ -86,10 +84,8 @@ public:
   }
 
   fi_package *package = nullptr;
-#ifdef FI_HAVE_CPU_COMPILER
   /// The code that a package in memory points into.
   std::unique_ptr<cpu::CompiledProgram> compiled;
-#endif
   void setCompileTime(double milliseconds, bool cached) {
     times.compile = milliseconds;
     times.cached = cached;
@@ -256,7 +252,6 @@ Executor::openPackage(StringRef path, const ExecutorOptions &options) {
   return executor;
 }
 
-#ifdef FI_HAVE_CPU_COMPILER
 Expected<std::unique_ptr<Executor>>
 fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
                       Signature signature, const ExecutorOptions &options) {
@@ -278,4 +273,3 @@ fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
                            executor->compiled->getTimes().cached);
   return executor;
 }
-#endif

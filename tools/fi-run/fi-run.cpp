@@ -19,9 +19,7 @@
 #include "fi/Support/File.h"
 #include "fi/Support/Npy.h"
 #include "fi/Support/SchedulePlot.h"
-#ifdef FI_HAVE_CPU_COMPILER
 #include "fi/Target/CPU/CPUCompiler.h"
-#endif
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -72,7 +70,7 @@ static cl::opt<bool> nanUnused(
 static cl::opt<std::string> backendName(
     "backend", cl::value_desc("name"), cl::cat(category),
     cl::desc("cpu: compiled for this machine; reference: interpreted in double "
-             "(default: cpu where it is built in)"));
+             "(default: cpu)"));
 static cl::list<std::string> compareNames(
     "compare", cl::CommaSeparated, cl::value_desc("backend,..."),
     cl::cat(category),
@@ -293,9 +291,7 @@ static Expected<bool> runTool() {
 
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
-#ifdef FI_HAVE_CPU_COMPILER
   cpu::registerCompiler(registry);
-#endif
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::OwningOpRef<mlir::ModuleOp> module;
   bool isPackage = llvm::sys::fs::is_directory(inputPath);
