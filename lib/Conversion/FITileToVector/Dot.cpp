@@ -117,7 +117,8 @@ Value KernelLowering::packTransposed(DotOp op, int64_t columnsPerPanel) {
 /// [k, columns] in f32.
 Value KernelLowering::packWidened(DotOp op) {
   const KVRows &source = kvRows.find(op.getB())->second;
-  Value packed = allocateRaw({source.rows, padded(source.columns)}, b.getF32Type());
+  Value packed = allocateRaw(
+      {source.rows, rowLength(source.columns, b.getF32Type())}, b.getF32Type());
   loop(index(0), index(source.rows), 1, [&](Value row) {
     Value offset = memref::LoadOp::create(b, loc, source.offsets, row);
     for (int64_t column = 0; column < source.columns;
@@ -357,12 +358,13 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
                                     ValueRange{which, k, index(j * W)});
     };
   } else if (!pairs && rows != kvRows.end() &&
-             rows->second.element.isF32() && columns % W == 0) {
+             rows->second.element.isF32() && columns % W == 0 &&
+             (rows->second.adjacent || schedule.getStream())) {
     KVRows source = rows->second;
     loadB = [=](Value k, Value column, int64_t j) -> Value {
       Value offset = memref::LoadOp::create(b, loc, source.offsets, k);
       offset = add(offset, add(column, j * W));
-      if (j * W % (FI_ALIGNMENT / 4) == 0)
+      if (schedule.getStream() && j * W % (FI_ALIGNMENT / 4) == 0)
         prefetch(source, k, add(column, j * W));
       return vector::LoadOp::create(b, loc, vectorOf(wordType), source.base,
                                     ValueRange{offset});

@@ -55,6 +55,7 @@ private:
 
   /// A buffer in the arena for a tile of that type.
   Value allocate(mlir::RankedTensorType type);
+  int64_t rowLength(int64_t columns, mlir::Type element) const;
   /// The same bytes of a buffer as i32, half as many columns (for bf16 pairs).
   Value viewAsPairs(Value buffer);
   Value allocateRaw(ArrayRef<int64_t> shape, mlir::Type element);
@@ -153,6 +154,7 @@ private:
     Value offsets; // memref<keys x index>, elements from the base
     int64_t rows, columns;
     mlir::Type element;
+    bool adjacent = false; // successive rows lie one behind the other
     Value nextOffsets; // those of the tile after this one, where it is fetched
   };
   struct Argument {
@@ -171,6 +173,8 @@ private:
   Value offsetPointer(Value pointer, Value bytes);
   Value rowOffset(const Argument &argument, Value row, int64_t group,
                   bool clamp);
+  void prefetchRow(const Argument &argument, Value row, int64_t group,
+                   int64_t columns, bool forWriting);
   Value kvRowOffset(Value view, KVPart part, Value key);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);

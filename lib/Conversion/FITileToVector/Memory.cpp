@@ -47,7 +47,18 @@ Value KernelLowering::allocate(RankedTensorType type) {
     return allocateRaw({padded(rows)}, type.getElementType());
   if (rows == 1)
     return allocateRaw({padded(columns)}, type.getElementType());
-  return allocateRaw({rows, padded(columns)}, type.getElementType());
+  return allocateRaw({rows, rowLength(columns, type.getElementType())},
+                     type.getElementType());
+}
+
+/// Columns of a buffer with a row's end left free: rows a power of two of bytes
+/// apart share few sets of the cache, and loads of one seem to depend on stores to
+/// another whose addresses agree in their low bits.
+int64_t KernelLowering::rowLength(int64_t columns, Type element) const {
+  int64_t length = padded(columns);
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  int64_t line = FI_ALIGNMENT * 8 / bits;
+  return length * bits / 8 % (4 * FI_ALIGNMENT) == 0 ? length + line : length;
 }
 
 Value KernelLowering::viewAsPairs(Value buffer) {
@@ -262,6 +273,22 @@ void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
   }
 }
 
+/// Rows of a tensor lie far apart, often a page of memory each: so many rows ahead
+/// of its use a row is asked for.
+static constexpr int64_t kRowsAhead = 8;
+
+void KernelLowering::prefetchRow(const Argument &argument, Value row,
+                                 int64_t group, int64_t columns,
+                                 bool forWriting) {
+  Value offset = rowOffset(argument, row, group, /*clamp=*/true);
+  Type element = cast<MemRefType>(argument.base.getType()).getElementType();
+  int64_t line = FI_ALIGNMENT * 8 / element.getIntOrFloatBitWidth();
+  for (int64_t column = 0; column < columns; column += line)
+    memref::PrefetchOp::create(b, loc, argument.base,
+                               ValueRange{add(offset, column)}, forWriting,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
   const Argument &source =
       arguments[cast<BlockArgument>(op.getSource()).getArgNumber()];
@@ -277,6 +304,8 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
             arith::ExtFOp::create(b, loc, type.getElementType(), value);
       memref::StoreOp::create(b, loc, value, buffer, row);
     } else {
+      prefetchRow(source, add(row, kRowsAhead), op.getGroup(),
+                  type.getDimSize(1), /*forWriting=*/false);
       copyRowIn(source.base, offset, type.getDimSize(1), type.getElementType(),
                 buffer, row);
     }
@@ -298,8 +327,10 @@ LogicalResult KernelLowering::lowerStoreRows(StoreRowsOp op) {
       Value value = memref::LoadOp::create(b, loc, buffer, row);
       memref::StoreOp::create(b, loc, value, target.base, offset);
     } else {
-      copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), target.base,
-                 offset);
+      int64_t columns = tileType(op.getTile()).getDimSize(1);
+      prefetchRow(target, add(row, kRowsAhead), op.getGroup(), columns,
+                  /*forWriting=*/true);
+      copyRowOut(buffer, row, columns, target.base, offset);
     }
   });
   return success();
@@ -341,6 +372,19 @@ Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
   return type.buildRowOffset(b, loc, address);
 }
 
+/// Whether successive keys of a head lie one behind the other. Where they do not,
+/// their distance is that of all heads, usually a power of two, and a tile of rows
+/// falls into few sets of the cache.
+static bool rowsAreAdjacent(KVViewTypeInterface view) {
+  if (view.getKVHeads() == 1)
+    return true;
+  if (auto paged = dyn_cast<PagedKVType>(Type(view)))
+    return paged.getOrder() == HeadOrder::HND;
+  if (auto ragged = dyn_cast<RaggedKVType>(Type(view)))
+    return ragged.getOrder() == HeadOrder::HND;
+  return false;
+}
+
 /// Where the rows of tiles are: one loop for keys and values, which share their
 /// page. Keys beyond the last repeat it.
 void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
@@ -359,6 +403,8 @@ void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
     rows.offsets = allocateRaw({rows.rows}, b.getIndexType());
     if (nextKey)
       rows.nextOffsets = allocateRaw({rows.rows}, b.getIndexType());
+    rows.adjacent = rowsAreAdjacent(cast<KVViewTypeInterface>(
+        op.getView().getType()));
     kvRows[op.getResult()] = rows;
     keys = std::max(keys, rows.rows);
   }
@@ -417,13 +463,15 @@ void KernelLowering::touchRows(ArrayRef<LoadKVOp> loads) {
                             ValueRange{index(4 * i)});
 }
 
-/// Asks for the line of the next tile that corresponds to one in use now.
+/// Asks for the line of the next tile that corresponds to one in use now: for the
+/// first-level cache where a tile is worked on for a short time only.
 void KernelLowering::prefetch(const KVRows &rows, Value row, Value column) {
   if (!rows.nextOffsets)
     return;
   Value offset = memref::LoadOp::create(b, loc, rows.nextOffsets, row);
   memref::PrefetchOp::create(b, loc, rows.base, ValueRange{add(offset, column)},
-                             /*isWrite=*/false, /*localityHint=*/3,
+                             /*isWrite=*/false,
+                             /*localityHint=*/schedule.getStream() ? 3 : 2,
                              /*isDataCache=*/true);
 }
 
@@ -435,9 +483,8 @@ void KernelLowering::locateRows(ForKeysOp loopOp) {
   if (loads.empty())
     return;
   Value key = scalar(loopOp.getKey());
-  bool stream = schedule.getStream();
-  locateRows(loads, key, stream ? add(key, loopOp.getStep()) : Value());
-  if (stream)
+  locateRows(loads, key, add(key, loopOp.getStep()));
+  if (schedule.getStream())
     touchRows(loads);
 }
 

@@ -137,14 +137,15 @@ LogicalResult AttentionStage::collectBuffers() {
     destination(buffers.get(state), &buffers.getStatistic(state));
     return success();
   }
-  SmallVector<Value> outs(op.getOuts());
-  if (outs.empty()) {
-    Operation *source = finalisation ? finalisation.getOperation() : op;
-    outs.assign(source->result_begin(), source->result_end());
-    for (Value result : outs)
-      if (failed(buffers.define(result, op.getQuery())))
-        return failure();
-  }
+  // Tensors in `outs` only say where a result may lie; its place is its own.
+  Operation *source = finalisation ? finalisation.getOperation() : op;
+  SmallVector<Value> outs(source->getResults());
+  if (outs.empty())
+    llvm::append_range(outs,
+                       finalisation ? finalisation.getOuts() : op.getOuts());
+  for (Value result : source->getResults())
+    if (failed(buffers.define(result, op.getQuery())))
+      return failure();
   destination(buffers.get(outs[0]),
               outs.size() > 1 ? &buffers.get(outs[1]) : nullptr);
   return success();

@@ -170,15 +170,16 @@ DictionaryAttr RowsStage::build() {
     auto finalize = cast<fi::FinalizeOp>(op);
     if (finalize.getSink())
       sink = stage.use(buffers.get(finalize.getSink()));
-    if (failed(buffers.define(finalize.getOutput(), states[0])))
-      return {};
-    output.output = stage.use(buffers.get(finalize.getOutput()));
-    hasStatistic = static_cast<bool>(finalize.getStatistic());
-    if (hasStatistic) {
-      if (failed(buffers.define(finalize.getStatistic(), states[0])))
+    for (Value result : finalize.getResults())
+      if (failed(buffers.define(result, states[0])))
         return {};
-      output.statistic = stage.use(buffers.get(finalize.getStatistic()));
-    }
+    SmallVector<Value> places(finalize.getResults());
+    if (places.empty())
+      llvm::append_range(places, finalize.getOuts());
+    output.output = stage.use(buffers.get(places[0]));
+    hasStatistic = places.size() > 1;
+    if (hasStatistic)
+      output.statistic = stage.use(buffers.get(places[1]));
   }
   OpBuilder::InsertionGuard guard(b);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
