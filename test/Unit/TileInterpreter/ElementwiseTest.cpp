@@ -112,6 +112,8 @@ TEST_F(ElementwiseTest, Division) {
   EXPECT_EQ(integer("arith.floordivsi %a, %b : $T", "i32", -7, 2), -4);
   EXPECT_EQ(integer("arith.floordivsi %a, %b : $T", "i32", 7, -2), -4);
   EXPECT_EQ(integer("arith.floordivsi %a, %b : $T", "i32", -8, -2), 4);
+  EXPECT_EQ(integer("arith.floordivsi %a, %b : $T", "i32", -8, 2), -4);
+  EXPECT_EQ(integer("arith.ceildivsi %a, %b : $T", "i32", 8, 2), 4);
   EXPECT_EQ(integer("arith.ceildivsi %a, %b : $T", "i32", 7, 2), 4);
   EXPECT_EQ(integer("arith.ceildivsi %a, %b : $T", "i32", -7, 2), -3);
   EXPECT_EQ(integer("arith.divui %a, %b : $T", "i8", -1, 2), 127);
