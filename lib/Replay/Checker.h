@@ -19,9 +19,9 @@
 namespace fi::replay {
 
 struct CheckResult {
+  int64_t rows = 0, keys = 0;
   double error = 0, lseError = 0;
   double ratio = 0; ///< largest error by its tolerance
-  int64_t keys = 0;
 };
 
 class Checker {
@@ -30,16 +30,27 @@ public:
           uint64_t seed)
       : program(program), source(source), pools(pools), seed(seed) {}
 
-  /// Chooses the `number`-th row and head of a step that has run; compares
-  /// first the request's pages with what was appended to them and then the row
+  /// Chooses `count` rows and heads of a step that has run; compares first the
+  /// pages of their requests with what was appended to them and then the rows
   /// with the reference. An error tells where they differ.
   llvm::Expected<CheckResult> check(const StepBatch &batch,
                                     const StepTensors &tensors,
-                                    int64_t number) const;
+                                    int64_t count) const;
 
 private:
-  double getMaxScore(const StepBatch &batch, unsigned entry, int64_t row,
-                     int64_t head, const StepTensors &tensors) const;
+  /// A row of the step and a head of it.
+  struct Sample {
+    unsigned entry = 0;
+    int64_t token = 0; ///< of the entry's
+    int64_t row = 0, head = 0;
+  };
+
+  Sample choose(const StepBatch &batch, int64_t number) const;
+  llvm::Error compare(const StepBatch &batch, const StepTensors &tensors,
+                      const std::vector<HostTensor> &expected,
+                      const Sample &sample, CheckResult &result) const;
+  double getMaxScore(const StepBatch &batch, const StepTensors &tensors,
+                     const Sample &sample) const;
 
   const Program &program;
   const KVSource &source;

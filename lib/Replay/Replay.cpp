@@ -171,16 +171,15 @@ Expected<ReplayReport> replay(ContinuousBatcher &batcher,
       scheduleKeys = record.keys;
     }
 
-    for (int64_t check = 0; check < options.checksPerStep; ++check) {
-      Expected<CheckResult> result = checker.check(batch, tensors, check);
-      if (!result)
-        return result.takeError();
-      ++record.checkedRows;
-      record.maxError = std::max(record.maxError, result->error);
-      report.checkedKeys += result->keys;
-      report.maxLseError = std::max(report.maxLseError, result->lseError);
-      report.maxRatio = std::max(report.maxRatio, result->ratio);
-    }
+    Expected<CheckResult> checked =
+        checker.check(batch, tensors, options.checksPerStep);
+    if (!checked)
+      return checked.takeError();
+    record.checkedRows = checked->rows;
+    record.maxError = checked->error;
+    report.checkedKeys += checked->keys;
+    report.maxLseError = std::max(report.maxLseError, checked->lseError);
+    report.maxRatio = std::max(report.maxRatio, checked->ratio);
 
     if (report.steps.empty())
       report.firstPlanMilliseconds = record.planMilliseconds;

@@ -276,9 +276,12 @@ bool Interpreter::storeResults(Operation *op, const StateValue &state,
       for (int64_t d = 0; d < shape[2]; ++d)
         target.setFloat({row, head, d}, source.getFloat({row, head, d}));
     };
-    if (inPlace && options.onlyRows) {
+    if (options.onlyRows) {
+      if (!inPlace)
+        fillMissing(target);
       for (auto [row, head] : *options.onlyRows)
-        copy(row, head);
+        if (row >= 0 && row < shape[0] && head >= 0 && head < shape[1])
+          copy(row, head);
       continue;
     }
     for (int64_t row = 0; row < shape[0]; ++row)

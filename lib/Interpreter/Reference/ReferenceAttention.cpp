@@ -21,7 +21,6 @@ using namespace fi;
 using namespace fi::reference;
 
 static constexpr double kInf = std::numeric_limits<double>::infinity();
-static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 //===----------------------------------------------------------------------===//
 // Normalisers
@@ -454,12 +453,9 @@ bool fi::reference::evaluateAttention(AttentionOp op,
     for (int64_t r = 0; r < requests; ++r)
       slots = std::max(slots, cutsOf(r).size() + 1);
 
-  Partial empty, missing;
+  Partial empty;
   empty.output.assign(dim, 0.0);
   empty.statistic = normaliser.emptyStatistic();
-  missing.output.assign(dim, kNaN);
-  missing.statistic = kNaN;
-  missing.visible = -1;
 
   states.clear();
   for (size_t slot = 0; slot < slots; ++slot)
@@ -514,12 +510,11 @@ bool fi::reference::evaluateAttention(AttentionOp op,
           return false;
     return true;
   }
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t head = 0; head < heads; ++head) {
-      for (StateValue &state : states)
-        store(state, row, head, missing);
-      visible.setInteger({row, head}, -1);
-    }
+  for (StateValue &state : states) {
+    fillMissing(state.output);
+    fillMissing(state.statistic);
+  }
+  fillMissing(visible);
   for (auto [row, head] : *options.onlyRows) {
     if (row < 0 || row >= rows || head < 0 || head >= heads)
       return error("expected rows to evaluate among " + Twine(rows) + " x " +

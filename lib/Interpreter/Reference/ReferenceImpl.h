@@ -15,6 +15,7 @@
 #include "ScalarEvaluator.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Interpreter/Reference.h"
+#include <cstring>
 
 namespace fi::reference {
 
@@ -45,6 +46,14 @@ struct ViewValue {
 struct StateValue {
   HostTensor output, statistic;
 };
+
+/// Fills a contiguous tensor with what stands for rows that were left out: all
+/// bits set, which is NaN in every float type and -1 as an integer. In one go,
+/// because a few rows of a serving batch are wanted among millions of elements.
+inline void fillMissing(const HostTensor &tensor) {
+  if (int64_t count = tensor.getNumElements())
+    std::memset(tensor.getData(), 0xff, count * getByteSize(tensor.getType()));
+}
 
 /// Per request: the first key of every piece but the first, rising.
 struct SegmentsValue {
