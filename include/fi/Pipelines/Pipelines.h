@@ -40,6 +40,8 @@ void buildTilePipeline(mlir::OpPassManager &pm,
                        const TilePipelineOptions &options);
 /// fi_tile -> func, scf, memref, vector. `fi-lower-to-vector`.
 void buildVectorPipeline(mlir::OpPassManager &pm);
+/// The end of `fi-lower-to-vector`, which looks at one function at a time.
+void buildVectorCleanupPipeline(mlir::OpPassManager &pm);
 /// vector -> llvm. `fi-lower-to-llvm`.
 void buildLLVMPipeline(mlir::OpPassManager &pm,
                        const LLVMPipelineOptions &options);

@@ -6,26 +6,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "Cache.h"
 #include "LLVMCodegen.h"
-#include "fi/Conversion/Passes.h"
-#include "fi/Dialect/FITile/IR/FITile.h"
-#include "fi/Pipelines/Pipelines.h"
-#include "fi/Target/Manifest.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include <chrono>
+#include "Lowering.h"
+#include "Machine.h"
+#include "SharedObject.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::cpu;
-
-static double now() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch())
-      .count();
-}
 
 CompiledProgram::~CompiledProgram() = default;
 
@@ -38,11 +29,9 @@ namespace {
 /// Code in this process.
 class JITProgram : public CompiledProgram {
 public:
-  JITProgram(std::string text, CompileTimes spent,
-             std::unique_ptr<llvm::orc::LLJIT> jit)
+  JITProgram(StringRef text, std::unique_ptr<llvm::orc::LLJIT> jit)
       : jit(std::move(jit)) {
-    manifest = std::move(text);
-    times = spent;
+    manifest = text.str();
   }
 
   void *lookup(StringRef symbol) const override {
@@ -58,97 +47,21 @@ private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
-/// The last error, as the caller's sentence; all go on to other handlers.
-class LastError {
-public:
-  explicit LastError(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-            text.clear();
-            llvm::raw_string_ostream os(text);
-            os << diagnostic.getLocation() << ": " << diagnostic.str();
-          }
-          return failure();
-        }) {}
-
-  llvm::Error take(StringRef fallback) {
-    return llvm::createStringError(text.empty() ? fallback.str() : text);
-  }
-
-private:
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
-
 } // namespace
 
-llvm::Expected<LoweredProgram>
-fi::cpu::lowerProgram(ModuleOp module, StringRef name, bool toLLVM,
-                      const CompileOptions &options) {
-  MLIRContext *context = module.getContext();
-  SmallVector<ProgramOp> programs(module.getOps<ProgramOp>());
-  if (programs.empty())
-    return llvm::createStringError("expected a module with an fi.program, but "
-                                   "got none");
-  if (name.empty() && programs.size() > 1) {
-    std::string names;
-    for (ProgramOp program : programs)
-      names += " '" + program.getSymName().str() + "'";
-    return llvm::createStringError("expected the name of one of the programs" +
-                                   names);
+/// A program runs here only if this machine has what its target says.
+static llvm::Error checkHost(TargetAttr target) {
+  TargetAttr host = getHostTarget(target.getContext());
+  if (target.getVectorBits() > host.getVectorBits() ||
+      (target.getBf16Dot() && !host.getBf16Dot())) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "expected a target that this machine can execute, at most " << host
+        << ", but got " << target
+        << "; write a package for the other machine, or leave 'fi.target' away";
+    return llvm::createStringError(text);
   }
-  LoweredProgram result;
-  result.module = module.clone();
-  bool found = false;
-  for (ProgramOp program :
-       llvm::make_early_inc_range(result.module->getOps<ProgramOp>())) {
-    if (name.empty() || program.getSymName() == name)
-      found = true;
-    else
-      program.erase();
-  }
-  if (!found) {
-    std::string names;
-    for (ProgramOp program : programs)
-      names += " '" + program.getSymName().str() + "'";
-    return llvm::createStringError("expected one of the programs" + names +
-                                   ", but got '" + name + "'");
-  }
-  if (!(*result.module)->hasAttr(kTargetAttr))
-    (*result.module)->setAttr(kTargetAttr, getHostTarget(context));
-  auto target = (*result.module)->getAttrOfType<TargetAttr>(kTargetAttr);
-
-  LastError errors(context);
-  auto stage = [&](StringRef stageName,
-                   llvm::function_ref<void(OpPassManager &)> build) {
-    PassManager pm(context, ModuleOp::getOperationName());
-    build(pm);
-    LogicalResult run = pm.run(*result.module);
-    if (succeeded(run) && options.observe)
-      options.observe(stageName, *result.module);
-    return run;
-  };
-  TilePipelineOptions tile;
-  tile.bf16Dot = target.getBf16Dot();
-  LLVMPipelineOptions llvmOptions;
-  llvmOptions.nativeBf16 = target.getBf16Dot();
-  if (failed(stage("fi", [](OpPassManager &pm) { buildPreparePipeline(pm); })) ||
-      failed(stage("fi_tile",
-                   [&](OpPassManager &pm) { buildTilePipeline(pm, tile); })) ||
-      failed(stage("vector",
-                   [](OpPassManager &pm) { buildVectorPipeline(pm); })))
-    return errors.take("lowering failed");
-  for (tile::PackageOp package :
-       llvm::make_early_inc_range(result.module->getOps<tile::PackageOp>())) {
-    llvm::raw_string_ostream os(result.manifest);
-    printManifest(package, os);
-    package.erase();
-  }
-  if (toLLVM && failed(stage("llvm", [&](OpPassManager &pm) {
-        buildLLVMPipeline(pm, llvmOptions);
-      })))
-    return errors.take("lowering failed");
-  return result;
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>
@@ -156,15 +69,162 @@ CompiledProgram::compile(ModuleOp module, StringRef name,
                          const CompileOptions &options) {
   CompileTimes times;
   double start = now();
-  llvm::Expected<LoweredProgram> lowered =
-      lowerProgram(module, name, /*toLLVM=*/true, options);
-  if (!lowered)
-    return lowered.takeError();
-  times.lower = now() - start;
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
-      compileInProcess(*lowered->module, options.optLevel, times);
+  Lowering lowering(options);
+  if (llvm::Error error = lowering.prepare(module, name))
+    return std::move(error);
+  if (llvm::Error error = checkHost(lowering.getTarget()))
+    return std::move(error);
+
+  CacheOptions cacheOptions = options.cache;
+  cacheOptions.enabled &= !options.observe;
+  Cache cache(cacheOptions, module.getContext());
+  std::string key;
+  std::unique_ptr<CompiledProgram> program;
+  if (cache.isEnabled()) {
+    key = getCacheKey(lowering.getModule(), lowering.getTarget(),
+                      options.optLevel);
+    program = cache.load(key);
+    if (!program)
+      program = cache.waitOrLock(key);
+  }
+  times.prepare = now() - start;
+  if (program) {
+    times.cached = true;
+    times.total = now() - start;
+    program->times = times;
+    return program;
+  }
+
+  std::vector<ObjectCode> objects;
+  {
+    ParallelContext parallel(module.getContext());
+    double lowerStart = now();
+    if (llvm::Error error = lowering.lower(Level::LLVM, /*split=*/true))
+      return std::move(error);
+    times.lower = now() - lowerStart;
+    auto compiled = compileKernels(lowering.getKernels(), lowering.getTarget(),
+                                   options.optLevel, times);
+    if (!compiled)
+      return compiled.takeError();
+    objects = std::move(*compiled);
+  }
+  auto jit = loadInProcess(objects, lowering.getTarget());
   if (!jit)
     return jit.takeError();
-  return std::make_unique<JITProgram>(std::move(lowered->manifest), times,
-                                      std::move(*jit));
+  double storeStart = now();
+  cache.store(key, lowering.getManifest(), objects);
+  times.store = now() - storeStart;
+  times.total = now() - start;
+  program =
+      std::make_unique<JITProgram>(lowering.getManifest(), std::move(*jit));
+  program->times = times;
+  return program;
+}
+
+//===----------------------------------------------------------------------===//
+// Translations
+//===----------------------------------------------------------------------===//
+
+llvm::Error fi::cpu::printManifest(ModuleOp module, StringRef name,
+                                   const CompileOptions &options,
+                                   llvm::raw_ostream &os) {
+  Lowering lowering(options);
+  if (llvm::Error error = lowering.prepare(module, name))
+    return error;
+  // The scratch of a kernel is known when its loops are.
+  if (llvm::Error error = lowering.lower(Level::Vector, /*split=*/false))
+    return error;
+  os << lowering.getManifest();
+  return llvm::Error::success();
+}
+
+static llvm::Error
+withIR(ModuleOp module, StringRef name, const CompileOptions &options,
+       llvm::function_ref<llvm::Error(llvm::Module &, TargetAttr)> use) {
+  Lowering lowering(options);
+  if (llvm::Error error = lowering.prepare(module, name))
+    return error;
+  if (llvm::Error error = lowering.lower(Level::LLVM, /*split=*/false))
+    return error;
+  TargetAttr target = lowering.getTarget();
+  if (auto machine = createMachine(target, options.optLevel); !machine)
+    return machine.takeError();
+  return runSafely([&]() -> llvm::Error {
+    CompileTimes times;
+    llvm::LLVMContext context;
+    auto ir = translate(lowering.getModule(), target, /*definesVersion=*/true,
+                        context, options.optLevel, times);
+    if (!ir)
+      return ir.takeError();
+    return use(**ir, target);
+  });
+}
+
+llvm::Error fi::cpu::printLLVMIR(ModuleOp module, StringRef name,
+                                 const CompileOptions &options,
+                                 llvm::raw_ostream &os) {
+  return withIR(module, name, options, [&](llvm::Module &ir, TargetAttr) {
+    ir.print(os, nullptr);
+    return llvm::Error::success();
+  });
+}
+
+llvm::Error fi::cpu::printAssembly(ModuleOp module, StringRef name,
+                                   const CompileOptions &options,
+                                   llvm::raw_ostream &os) {
+  return withIR(module, name, options,
+                [&](llvm::Module &ir, TargetAttr target) {
+                  ObjectCode text;
+                  llvm::raw_svector_ostream stream(text);
+                  llvm::Error error = emitCode(ir, target, options.optLevel,
+                                               /*asAssembly=*/true, stream);
+                  os << stream.str();
+                  return error;
+                });
+}
+
+llvm::Error fi::cpu::writePackage(ModuleOp module, StringRef name,
+                                  const CompileOptions &options,
+                                  StringRef directory) {
+  while (directory.size() > 1 &&
+         llvm::sys::path::is_separator(directory.back()))
+    directory = directory.drop_back();
+  // What a user wrote by mistake is not to be lost.
+  if (llvm::sys::fs::exists(directory)) {
+    llvm::SmallString<128> manifest(directory);
+    llvm::sys::path::append(manifest, "manifest.json");
+    std::error_code code;
+    bool isEmpty = llvm::sys::fs::directory_iterator(directory, code) ==
+                   llvm::sys::fs::directory_iterator();
+    if (!llvm::sys::fs::is_directory(directory) ||
+        (!isEmpty && !llvm::sys::fs::exists(manifest)))
+      return llvm::createStringError(
+          "cannot write the package '" + directory +
+          "': something that is no package is there; name another directory");
+  }
+  Lowering lowering(options);
+  if (llvm::Error error = lowering.prepare(module, name))
+    return error;
+  std::vector<ObjectCode> objects;
+  {
+    ParallelContext parallel(module.getContext());
+    if (llvm::Error error = lowering.lower(Level::LLVM, /*split=*/true))
+      return error;
+    CompileTimes times;
+    auto compiled = compileKernels(lowering.getKernels(), lowering.getTarget(),
+                                   options.optLevel, times);
+    if (!compiled)
+      return compiled.takeError();
+    objects = std::move(*compiled);
+  }
+  auto temporary = makeTemporaryDirectory(directory);
+  if (!temporary)
+    return temporary.takeError();
+  llvm::Error error =
+      writePackageFiles(lowering.getManifest(), objects, *temporary);
+  if (!error)
+    error = publishPackage(*temporary, directory);
+  if (error)
+    removeDirectory(*temporary);
+  return error;
 }

@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "LLVMCodegen.h"
+#include "Lowering.h"
+#include "Machine.h"
 #include "fi/ABI/KernelABI.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -15,95 +18,66 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
-#include <chrono>
-#include <mutex>
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::cpu;
-
-static double now() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch())
-      .count();
-}
-
-static void initialiseTarget() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-    llvm::CrashRecoveryContext::Enable();
-  });
-}
-
-TargetAttr fi::cpu::getHostTarget(MLIRContext *context) {
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  auto has = [&](StringRef feature) { return features.lookup(feature); };
-  bool avx512 = has("avx512f") && has("avx512bw") && has("avx512vl") &&
-                has("avx512dq");
-  int64_t bits = avx512 ? 512 : has("avx2") && has("fma") ? 256 : 128;
-  return TargetAttr::get(context, StringAttr::get(context, "cpu"), bits,
-                         avx512 && has("avx512bf16"));
-}
 
 void fi::cpu::registerCompiler(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
 
-/// A target machine for this host. Vectors are used at their full width, as the
-/// kernels are written for it.
-static llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostMachine() {
-  initialiseTarget();
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder)
-    return builder.takeError();
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
-  builder->setRelocationModel(llvm::Reloc::PIC_);
-  return builder;
+llvm::Error fi::cpu::runSafely(llvm::function_ref<llvm::Error()> function) {
+  // Not in the closure: it is left by a jump if LLVM crashes.
+  std::optional<llvm::Error> error;
+  llvm::CrashRecoveryContext recovery;
+  if (!recovery.RunSafely([&] { error.emplace(function()); }))
+    return llvm::createStringError(
+        "LLVM's code generator gave up on a kernel of this program");
+  return std::move(*error);
 }
 
 llvm::Expected<std::unique_ptr<llvm::Module>>
-fi::cpu::translate(ModuleOp module, llvm::LLVMContext &context,
-                   unsigned optLevel, CompileTimes &times) {
+fi::cpu::translate(ModuleOp module, TargetAttr target, bool definesVersion,
+                   llvm::LLVMContext &context, unsigned optLevel,
+                   CompileTimes &times) {
   double start = now();
   std::unique_ptr<llvm::Module> result =
       translateModuleToLLVMIR(module, context, "fi");
   if (!result)
     return llvm::createStringError("translation to LLVM IR failed");
-  auto builder = hostMachine();
-  if (!builder)
-    return builder.takeError();
-  auto machine = builder->createTargetMachine();
+  auto machine = createMachine(target, optLevel);
   if (!machine)
     return machine.takeError();
   result->setTargetTriple((*machine)->getTargetTriple());
   result->setDataLayout((*machine)->createDataLayout());
-  std::string features = builder->getFeatures().getString();
+  std::string tuning = getTuning(target);
+  std::string width = std::to_string(target.getVectorBits());
   for (llvm::Function &function : *result) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("prefer-vector-width", "512");
-    function.addFnAttr("min-legal-vector-width", "512");
+    function.addFnAttr("target-cpu", (*machine)->getTargetCPU());
+    if (!(*machine)->getTargetFeatureString().empty())
+      function.addFnAttr("target-features",
+                         (*machine)->getTargetFeatureString());
+    function.addFnAttr("tune-cpu", tuning);
+    // Kernels are written for vectors of this width.
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  // The version that a runtime asks of a shared object.
-  llvm::Type *i32 = llvm::Type::getInt32Ty(context);
-  new llvm::GlobalVariable(*result, i32, /*isConstant=*/true,
-                           llvm::GlobalValue::ExternalLinkage,
-                           llvm::ConstantInt::get(i32, FI_ABI_VERSION),
-                           FI_ABI_VERSION_SYMBOL);
-  times.translate = now() - start;
+  if (definesVersion) {
+    llvm::Type *i32 = llvm::Type::getInt32Ty(context);
+    new llvm::GlobalVariable(
+        *result, i32, /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
+        llvm::ConstantInt::get(i32, FI_ABI_VERSION), FI_ABI_VERSION_SYMBOL);
+  }
+  times.translate += now() - start;
 
   start = now();
   if (optLevel > 0) {
@@ -111,12 +85,12 @@ fi::cpu::translate(ModuleOp module, llvm::LLVMContext &context,
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
-    llvm::PipelineTuningOptions tuning;
+    llvm::PipelineTuningOptions tuningOptions;
     // The loops are vectorised and unrolled as they should be already.
-    tuning.LoopVectorization = false;
-    tuning.SLPVectorization = false;
-    tuning.LoopUnrolling = false;
-    llvm::PassBuilder passes(machine->get(), tuning);
+    tuningOptions.LoopVectorization = false;
+    tuningOptions.SLPVectorization = false;
+    tuningOptions.LoopUnrolling = false;
+    llvm::PassBuilder passes(machine->get(), tuningOptions);
     passes.registerModuleAnalyses(modules);
     passes.registerCGSCCAnalyses(components);
     passes.registerFunctionAnalyses(functions);
@@ -127,57 +101,98 @@ fi::cpu::translate(ModuleOp module, llvm::LLVMContext &context,
                                  : llvm::OptimizationLevel::O3;
     passes.buildPerModuleDefaultPipeline(level).run(*result, modules);
   }
-  times.optimise = now() - start;
+  times.optimise += now() - start;
   return result;
 }
 
-llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
-fi::cpu::compileInProcess(ModuleOp module, unsigned optLevel,
-                          CompileTimes &times) {
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> result(nullptr);
-  llvm::Error error = llvm::Error::success();
-  auto compile = [&]() -> llvm::Error {
-    auto context = std::make_unique<llvm::LLVMContext>();
-    auto ir = translate(module, *context, optLevel, times);
+llvm::Error fi::cpu::emitCode(llvm::Module &ir, TargetAttr target,
+                              unsigned optLevel, bool asAssembly,
+                              llvm::raw_pwrite_stream &os) {
+  auto machine = createMachine(target, optLevel);
+  if (!machine)
+    return machine.takeError();
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
+                                      asAssembly
+                                          ? llvm::CodeGenFileType::AssemblyFile
+                                          : llvm::CodeGenFileType::ObjectFile,
+                                      /*DisableVerify=*/true))
+    return llvm::createStringError("LLVM cannot write code for this target");
+  passes.run(ir);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<ObjectCode>>
+fi::cpu::compileKernels(ArrayRef<ModuleOp> kernels, TargetAttr target,
+                        unsigned optLevel, CompileTimes &times) {
+  std::vector<ObjectCode> objects(kernels.size());
+  std::vector<CompileTimes> spent(kernels.size());
+  std::vector<std::string> failures(kernels.size());
+  auto compileOne = [&](size_t i) -> llvm::Error {
+    llvm::LLVMContext context;
+    auto ir = translate(kernels[i], target, /*definesVersion=*/i == 0, context,
+                        optLevel, spent[i]);
     if (!ir)
       return ir.takeError();
     double start = now();
-    auto builder = hostMachine();
-    if (!builder)
-      return builder.takeError();
+    llvm::raw_svector_ostream os(objects[i]);
+    llvm::Error error =
+        emitCode(**ir, target, optLevel, /*asAssembly=*/false, os);
+    spent[i].codegen = now() - start;
+    return error;
+  };
+  // The machine is looked up before threads are.
+  if (auto machine = createMachine(target, optLevel); !machine)
+    return machine.takeError();
+  if (!kernels.empty())
+    parallelFor(kernels[0]->getContext(), 0, kernels.size(), [&](size_t i) {
+      if (llvm::Error error = runSafely([&] { return compileOne(i); }))
+        failures[i] = llvm::toString(std::move(error));
+    });
+  for (const CompileTimes &one : spent) {
+    times.translate += one.translate;
+    times.optimise += one.optimise;
+    times.codegen += one.codegen;
+  }
+  for (const std::string &failure : failures)
+    if (!failure.empty())
+      return llvm::createStringError(failure);
+  return objects;
+}
+
+llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
+fi::cpu::loadInProcess(ArrayRef<ObjectCode> objects, TargetAttr target) {
+  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> result(nullptr);
+  llvm::Error error = runSafely([&]() -> llvm::Error {
+    llvm::orc::JITTargetMachineBuilder builder(
+        llvm::Triple("x86_64-unknown-linux-gnu"));
+    builder.setCPU(getLevel(target).str());
     auto jit = llvm::orc::LLJITBuilder()
-                   .setJITTargetMachineBuilder(std::move(*builder))
+                   .setJITTargetMachineBuilder(std::move(builder))
                    .create();
     if (!jit)
       return jit.takeError();
     // libc and libm of this process.
-    auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
-        (*jit)->getDataLayout().getGlobalPrefix());
+    auto process =
+        llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+            (*jit)->getDataLayout().getGlobalPrefix());
     if (!process)
       return process.takeError();
     (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-    SmallVector<std::string> names;
-    for (llvm::Function &function : **ir)
-      if (!function.isDeclaration())
-        names.push_back(function.getName().str());
-    if (llvm::Error e = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(
-            std::move(*ir), std::move(context))))
-      return e;
-    // Code is generated at the first look-up.
-    for (const std::string &name : names)
-      if (auto address = (*jit)->lookup(name); !address)
-        return address.takeError();
-    times.codegen = now() - start;
+    for (const ObjectCode &object : objects)
+      if (llvm::Error failed =
+              (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
+                  StringRef(object.data(), object.size()), "kernel.o")))
+        return failed;
+    // Everything is linked now, so that what is missing is missed here.
+    if (auto address = (*jit)->lookup(FI_ABI_VERSION_SYMBOL); !address)
+      return address.takeError();
     result = std::move(*jit);
     return llvm::Error::success();
-  };
-  (void)static_cast<bool>(error);
-  llvm::CrashRecoveryContext recovery;
-  bool survived = recovery.RunSafely([&] { error = compile(); });
-  if (!survived)
-    return llvm::createStringError(
-        "LLVM's code generator gave up on a kernel of this program");
-  if (error)
+  });
+  if (error) {
+    llvm::consumeError(result.takeError());
     return std::move(error);
+  }
   return result;
 }

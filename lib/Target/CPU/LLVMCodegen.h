@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The parts of the CPU compiler that fi-translate shares.
+// The LLVM half of the CPU compiler. Nothing here aborts: what LLVM cannot do
+// comes back as an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,31 +14,37 @@
 #define FI_LIB_TARGET_CPU_LLVMCODEGEN_H
 
 #include "fi/Target/CPU/CPUCompiler.h"
-#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
 namespace fi::cpu {
 
-/// A module of one program's kernels, and its manifest.
-struct LoweredProgram {
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string manifest;
-};
+/// The bytes of a relocatable object.
+using ObjectCode = llvm::SmallVector<char, 0>;
 
-/// Lowers a copy of `module` to vectors, or to the llvm dialect.
-llvm::Expected<LoweredProgram> lowerProgram(mlir::ModuleOp module,
-                                            llvm::StringRef name, bool toLLVM,
-                                            const CompileOptions &options);
-
-/// Translates, optimises and links into this process. Never aborts: what LLVM
-/// cannot do comes back as an error.
-llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
-compileInProcess(mlir::ModuleOp module, unsigned optLevel, CompileTimes &times);
-
-/// Translates to LLVM IR for this host and optimises.
+/// Translates to LLVM IR for a target and optimises. `definesVersion`: the
+/// module brings the symbol that tells the ABI's version.
 llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp module, llvm::LLVMContext &context, unsigned optLevel,
-          CompileTimes &times);
+translate(mlir::ModuleOp module, TargetAttr target, bool definesVersion,
+          llvm::LLVMContext &context, unsigned optLevel, CompileTimes &times);
+
+/// Generates code for IR of `translate`.
+llvm::Error emitCode(llvm::Module &ir, TargetAttr target, unsigned optLevel,
+                     bool asAssembly, llvm::raw_pwrite_stream &os);
+
+/// One object for each module, made in parallel.
+llvm::Expected<std::vector<ObjectCode>>
+compileKernels(llvm::ArrayRef<mlir::ModuleOp> kernels, TargetAttr target,
+               unsigned optLevel, CompileTimes &times);
+
+/// Loads objects into this process.
+llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
+loadInProcess(llvm::ArrayRef<ObjectCode> objects, TargetAttr target);
+
+/// Calls `function` so that a crash of LLVM in it is an error.
+llvm::Error runSafely(llvm::function_ref<llvm::Error()> function);
 
 } // namespace fi::cpu
 

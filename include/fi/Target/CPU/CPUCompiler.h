@@ -1,4 +1,5 @@
-//===- CPUCompiler.h - from a program to machine code of this host --*- C++ -*-===//
+//===- CPUCompiler.h - from a program to machine code of this host --*- C++
+//-*-===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +8,8 @@
 //
 // Compiles the programs of a level-1 module for the CPU, in process. The result
 // is a package in memory: a manifest (docs/abi.md) and addresses, which the
-// runtime plans and runs.
+// runtime plans and runs. What was compiled before comes from the cache
+// (docs/packages.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +24,32 @@
 
 namespace fi::cpu {
 
+struct CacheOptions {
+  bool enabled = true;
+  /// Where entries are; if empty, $FI_CACHE_DIR (set but empty: no cache),
+  /// $XDG_CACHE_HOME/fi or ~/.cache/fi.
+  std::string directory;
+};
+
 struct CompileOptions {
   /// Level of LLVM's optimiser, 0 to 3.
   unsigned optLevel = 3;
   /// Called with the module after each stage ("fi", "fi_tile", "vector",
-  /// "llvm"), for dumps. May be null.
+  /// "llvm"), for dumps. May be null; if not, nothing comes from the cache.
   std::function<void(llvm::StringRef stage, mlir::ModuleOp)> observe;
+  CacheOptions cache;
 };
 
-/// Milliseconds spent, for `--timing` and benchmarks.
+/// Milliseconds spent, for `--timing` and benchmarks. Kernels are compiled in
+/// parallel: translate, optimise and codegen are sums over them.
 struct CompileTimes {
+  /// To level 1 with schedules, and the look-up in the cache.
+  double prepare = 0;
   double lower = 0, translate = 0, optimise = 0, codegen = 0;
+  /// Writing the entry of the cache.
+  double store = 0;
+  /// As the caller sees it.
+  double total = 0;
   bool cached = false;
 };
 
@@ -47,10 +64,10 @@ class CompiledProgram {
 public:
   virtual ~CompiledProgram();
 
-  /// Compiles program `name` of `module` (which is not changed); the only one if
-  /// `name` is empty. Diagnostics go to the context's handlers; the error repeats
-  /// the last one in a sentence. A module without a `fi.target` is compiled for
-  /// this host.
+  /// Compiles program `name` of `module` (which is not changed); the only one
+  /// if `name` is empty. Diagnostics go to the context's handlers; the error
+  /// repeats the last one in a sentence. A module without a `fi.target` is
+  /// compiled for this host.
   static llvm::Expected<std::unique_ptr<CompiledProgram>>
   compile(mlir::ModuleOp module, llvm::StringRef name,
           const CompileOptions &options = {});
@@ -69,6 +86,28 @@ protected:
   std::string manifest;
   CompileTimes times;
 };
+
+//===----------------------------------------------------------------------===//
+// Translations, as of fi-translate
+//===----------------------------------------------------------------------===//
+//
+// Beside level 1 these take the output of a later stage, as long as it has one
+// fi_tile.package.
+
+/// The manifest's JSON.
+llvm::Error printManifest(mlir::ModuleOp module, llvm::StringRef name,
+                          const CompileOptions &options, llvm::raw_ostream &os);
+/// Optimised LLVM IR of the kernels.
+llvm::Error printLLVMIR(mlir::ModuleOp module, llvm::StringRef name,
+                        const CompileOptions &options, llvm::raw_ostream &os);
+/// The kernels in assembly language.
+llvm::Error printAssembly(mlir::ModuleOp module, llvm::StringRef name,
+                          const CompileOptions &options, llvm::raw_ostream &os);
+/// Writes a package directory: complete, or not at all. A package that is there
+/// is replaced; anything else is not.
+llvm::Error writePackage(mlir::ModuleOp module, llvm::StringRef name,
+                         const CompileOptions &options,
+                         llvm::StringRef directory);
 
 } // namespace fi::cpu
 

@@ -1,0 +1,211 @@
+//===- Cache.cpp - compiled programs by what they were made from ----------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cache.h"
+#include "Machine.h"
+#include "SharedObject.h"
+#include "fi/ABI/KernelABI.h"
+#include "fi/Support/File.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/LockFileManager.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SHA256.h"
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::cpu;
+
+namespace {
+
+/// Code from an entry's shared object.
+class LoadedProgram : public CompiledProgram {
+public:
+  LoadedProgram(StringRef text, void *library) : library(library) {
+    manifest = text.str();
+    times.cached = true;
+  }
+  ~LoadedProgram() override { dlclose(library); }
+
+  void *lookup(StringRef symbol) const override {
+    return dlsym(library, symbol.str().c_str());
+  }
+
+private:
+  void *library;
+};
+
+} // namespace
+
+struct Cache::Lock {
+  explicit Lock(StringRef path) : manager(path) {}
+  llvm::LockFileManager manager;
+};
+
+std::string fi::cpu::getCacheKey(ModuleOp prepared, TargetAttr target,
+                                 unsigned optLevel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  // Versions first; every field ends with a line.
+  os << "fi cache 1\n"
+     << getBuildId() << "\n"
+     << LLVM_VERSION_STRING << "\n"
+     << FI_MANIFEST_VERSION << " " << FI_ABI_VERSION << "\n"
+     << target << "\n"
+     << getTuning(target) << "\n"
+     << optLevel << "\n";
+  // Names of values and locations are not part of the text.
+  prepared->print(os, OpPrintingFlags().enableDebugInfo(false));
+  return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),
+                     /*LowerCase=*/true);
+}
+
+/// An unset variable and an empty one differ.
+static std::string findDirectory(const CacheOptions &options,
+                                 std::string &why) {
+  if (!options.directory.empty())
+    return options.directory;
+  if (auto own = llvm::sys::Process::GetEnv("FI_CACHE_DIR"))
+    return *own;
+  llvm::SmallString<128> path;
+  auto base = llvm::sys::Process::GetEnv("XDG_CACHE_HOME");
+  // The specification has relative paths ignored.
+  if (base && llvm::sys::path::is_absolute(*base)) {
+    path = *base;
+  } else if (auto home = llvm::sys::Process::GetEnv("HOME");
+             home && !home->empty()) {
+    path = *home;
+    llvm::sys::path::append(path, ".cache");
+  } else {
+    why = "neither XDG_CACHE_HOME nor HOME is set";
+    return "";
+  }
+  llvm::sys::path::append(path, "fi");
+  return path.str().str();
+}
+
+Cache::Cache(const CacheOptions &options, MLIRContext *context)
+    : context(context) {
+  if (!options.enabled)
+    return;
+  std::string why;
+  directory = findDirectory(options, why);
+  if (!why.empty())
+    disable(why);
+  if (directory.empty())
+    return;
+  using namespace llvm::sys::fs;
+  if (std::error_code code = create_directories(
+          directory, /*IgnoreExisting=*/true, perms::owner_all))
+    disable("cannot make '" + directory + "': " + code.message());
+}
+
+Cache::~Cache() = default;
+
+void Cache::disable(StringRef why) {
+  directory.clear();
+  lock.reset();
+  static std::atomic<bool> isReported(false);
+  if (isReported.exchange(true))
+    return;
+  mlir::emitWarning(UnknownLoc::get(context))
+      << "the cache of compiled programs is not used: " << why
+      << "; set FI_CACHE_DIR to a directory that can be written, or to nothing "
+         "to do without a cache";
+}
+
+std::string Cache::getPath(StringRef key) const {
+  llvm::SmallString<128> path(directory);
+  llvm::sys::path::append(path, key);
+  return path.str().str();
+}
+
+std::unique_ptr<CompiledProgram> Cache::load(StringRef key) {
+  if (!isEnabled())
+    return nullptr;
+  std::string path = getPath(key);
+  // Loading a damaged object could end the process.
+  if (!llvm::sys::fs::is_directory(path) || !isIntact(path))
+    return nullptr;
+  auto manifest = readFile(path + "/manifest.json");
+  if (!manifest) {
+    llvm::consumeError(manifest.takeError());
+    return nullptr;
+  }
+  void *library = dlopen((path + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return nullptr;
+  auto program =
+      std::make_unique<LoadedProgram>((*manifest)->getBuffer(), library);
+  void *version = program->lookup(FI_ABI_VERSION_SYMBOL);
+  int32_t found = 0;
+  if (version)
+    std::memcpy(&found, version, sizeof(found));
+  if (found != FI_ABI_VERSION)
+    return nullptr;
+  return program;
+}
+
+std::unique_ptr<CompiledProgram> Cache::waitOrLock(StringRef key) {
+  if (!isEnabled())
+    return nullptr;
+  std::string path = getPath(key);
+  // Longer than any program compiles; after that, two compile.
+  constexpr std::chrono::seconds patience(20);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    lock = std::make_unique<Lock>(path);
+    llvm::Expected<bool> isOurs = lock->manager.tryLock();
+    if (!isOurs) {
+      disable(llvm::toString(isOurs.takeError()));
+      return nullptr;
+    }
+    if (!*isOurs) {
+      llvm::WaitForUnlockResult result =
+          lock->manager.waitForUnlockFor(patience);
+      if (result == llvm::WaitForUnlockResult::Timeout) {
+        lock->manager.unsafeMaybeUnlock();
+        break;
+      }
+      // The owner is done, or died without an entry.
+      if (auto program = load(key))
+        return program;
+      continue;
+    }
+    // Another may have finished between our look-up and our lock.
+    if (auto program = load(key)) {
+      lock.reset();
+      return program;
+    }
+    return nullptr;
+  }
+  lock.reset();
+  return nullptr;
+}
+
+void Cache::store(StringRef key, StringRef manifest,
+                  llvm::ArrayRef<ObjectCode> objects) {
+  if (!isEnabled())
+    return;
+  std::string path = getPath(key);
+  auto temporary = makeTemporaryDirectory(path);
+  if (!temporary)
+    return disable(llvm::toString(temporary.takeError()));
+  llvm::Error error = writePackageFiles(manifest, objects, *temporary);
+  if (!error)
+    error = publishPackage(*temporary, path);
+  if (error) {
+    removeDirectory(*temporary);
+    return disable(llvm::toString(std::move(error)));
+  }
+  lock.reset();
+}

@@ -1,0 +1,233 @@
+//===- Lowering.cpp - from a program to the llvm dialect ------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+#include "Machine.h"
+#include "fi/Conversion/Passes.h"
+#include "fi/Dialect/FITile/IR/FITile.h"
+#include "fi/Pipelines/Pipelines.h"
+#include "fi/Target/Manifest.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Pass/PassManager.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::cpu;
+
+double fi::cpu::now() {
+  using namespace std::chrono;
+  return duration<double, std::milli>(steady_clock::now().time_since_epoch())
+      .count();
+}
+
+ParallelContext::ParallelContext(MLIRContext *context)
+    : context(context), isEnabledHere(!context->isMultithreadingEnabled()) {
+  if (isEnabledHere)
+    context->enableMultithreading();
+}
+
+ParallelContext::~ParallelContext() {
+  if (isEnabledHere)
+    context->disableMultithreading();
+}
+
+namespace {
+
+/// The last error, as the caller's sentence; all go on to other handlers.
+class LastError {
+public:
+  explicit LastError(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+            text.clear();
+            llvm::raw_string_ostream os(text);
+            os << diagnostic.getLocation() << ": " << diagnostic.str();
+          }
+          return failure();
+        }) {}
+
+  llvm::Error take() {
+    return llvm::createStringError(text.empty() ? "lowering failed" : text);
+  }
+
+private:
+  std::string text;
+  ScopedDiagnosticHandler handler;
+};
+
+} // namespace
+
+static llvm::Error runStage(ModuleOp module, StringRef name,
+                            const CompileOptions &options,
+                            llvm::function_ref<void(OpPassManager &)> build) {
+  LastError errors(module.getContext());
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  build(pm);
+  if (failed(pm.run(module)))
+    return errors.take();
+  if (options.observe)
+    options.observe(name, module);
+  return llvm::Error::success();
+}
+
+template <typename Op> static std::string namesOf(ModuleOp module) {
+  std::string names;
+  for (Op op : module.getOps<Op>())
+    names += " '" + op.getSymName().str() + "'";
+  return names;
+}
+
+/// Leaves the chosen program in `module`, or the chosen package's check.
+template <typename Op>
+static llvm::Error choose(ModuleOp module, StringRef name, StringRef what) {
+  SmallVector<Op> all(module.getOps<Op>());
+  if (name.empty() && all.size() > 1)
+    return llvm::createStringError("expected the name of one of the " + what +
+                                   "s" + namesOf<Op>(module));
+  if (!name.empty() &&
+      llvm::none_of(all, [&](Op op) { return op.getSymName() == name; }))
+    return llvm::createStringError("expected one of the " + what + "s" +
+                                   namesOf<Op>(module) + ", but got '" + name +
+                                   "'");
+  for (Op op : all)
+    if (!name.empty() && op.getSymName() != name)
+      op.erase();
+  return llvm::Error::success();
+}
+
+llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
+  MLIRContext *context = original.getContext();
+  module = original.clone();
+  bool isLevel1 = !module->getOps<ProgramOp>().empty();
+  bool hasPackage = !module->getOps<tile::PackageOp>().empty();
+  if (!isLevel1 && !hasPackage)
+    return llvm::createStringError(
+        "expected a module with an fi.program (or, at a later level, with its "
+        "fi_tile.package), but got none");
+  if (isLevel1) {
+    if (llvm::Error error = choose<ProgramOp>(*module, name, "program"))
+      return error;
+  } else if (auto packages = module->getOps<tile::PackageOp>();
+             std::distance(packages.begin(), packages.end()) > 1) {
+    // Kernels do not say whose they are.
+    return llvm::createStringError(
+        "expected one fi_tile.package at this level, but got" +
+        namesOf<tile::PackageOp>(*module) + "; lower one program at a time");
+  } else if (llvm::Error error =
+                 choose<tile::PackageOp>(*module, name, "package")) {
+    return error;
+  }
+  Attribute attr = (*module)->getAttr(kTargetAttr);
+  if (!attr) {
+    attr = getHostTarget(context);
+    (*module)->setAttr(kTargetAttr, attr);
+  }
+  // The dialect's verifier lets nothing else through.
+  target = cast<TargetAttr>(attr);
+  if (!isLevel1)
+    return llvm::Error::success();
+  return runStage(*module, "fi", options,
+                  [](OpPassManager &pm) { buildPreparePipeline(pm); });
+}
+
+llvm::Error Lowering::lower(Level level, bool split) {
+  // Nothing is taken apart that someone looks at.
+  split &= level == Level::LLVM && !options.observe;
+  TilePipelineOptions tileOptions;
+  tileOptions.bf16Dot = target.getBf16Dot();
+  LLVMPipelineOptions llvmOptions;
+  llvmOptions.nativeBf16 = target.getBf16Dot();
+  if (!module->getOps<ProgramOp>().empty())
+    if (llvm::Error error =
+            runStage(*module, "fi_tile", options, [&](OpPassManager &pm) {
+              buildTilePipeline(pm, tileOptions);
+            }))
+      return error;
+  if (!module->getOps<tile::KernelOp>().empty())
+    if (llvm::Error error =
+            runStage(*module, "vector", options, [&](OpPassManager &pm) {
+              if (split)
+                pm.addPass(createFITileToVector());
+              else
+                buildVectorPipeline(pm);
+            }))
+      return error;
+  if (llvm::Error error = takeManifest())
+    return error;
+  if (level != Level::LLVM)
+    return llvm::Error::success();
+  if (!split) {
+    if (module->getOps<func::FuncOp>().empty())
+      return llvm::Error::success();
+    return runStage(*module, "llvm", options, [&](OpPassManager &pm) {
+      buildLLVMPipeline(pm, llvmOptions);
+    });
+  }
+  splitKernels();
+  return runStage(*module, "llvm", options, [&](OpPassManager &pm) {
+    OpPassManager &kernels = pm.nest<ModuleOp>();
+    buildVectorCleanupPipeline(kernels);
+    buildLLVMPipeline(kernels, llvmOptions);
+  });
+}
+
+/// Takes the manifest out of the module, with what the code needs of a machine.
+llvm::Error Lowering::takeManifest() {
+  tile::PackageOp package = *module->getOps<tile::PackageOp>().begin();
+  Builder b(module->getContext());
+  NamedAttrList entries(package.getManifest());
+  NamedAttrList machine;
+  if (auto known = dyn_cast_or_null<DictionaryAttr>(entries.get("target")))
+    machine = known;
+  machine.set("kind", target.getKind());
+  machine.set("cpu", b.getStringAttr(getLevel(target)));
+  machine.set("vector_bits", b.getI64IntegerAttr(target.getVectorBits()));
+  machine.set("features", b.getStrArrayAttr(getFeatures(target)));
+  entries.set("target", machine.getDictionary(b.getContext()));
+  package.setManifestAttr(entries.getDictionary(b.getContext()));
+  llvm::raw_string_ostream os(manifest);
+  fi::printManifest(package, os);
+  package.erase();
+  return llvm::Error::success();
+}
+
+/// Moves each function with a body into a module of its own. Kernels do not
+/// call each other; what they all may refer to is copied.
+void Lowering::splitKernels() {
+  SmallVector<FunctionOpInterface> kernels;
+  SmallVector<Operation *> shared;
+  for (Operation &op : module->getOps()) {
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    if (function && !function.isExternal() && function.isPublic())
+      kernels.push_back(function);
+    else
+      shared.push_back(&op);
+  }
+  OpBuilder b(module->getBodyRegion());
+  for (FunctionOpInterface kernel : kernels) {
+    b.setInsertionPointToEnd(module->getBody());
+    auto nested = ModuleOp::create(b, kernel.getLoc());
+    nested->setAttr(kTargetAttr, target);
+    b.setInsertionPointToEnd(nested.getBody());
+    for (Operation *op : shared)
+      b.clone(*op);
+    kernel->moveBefore(nested.getBody(), nested.getBody()->end());
+  }
+  for (Operation *op : shared)
+    op->erase();
+}
+
+SmallVector<ModuleOp> Lowering::getKernels() {
+  SmallVector<ModuleOp> kernels(module->getOps<ModuleOp>());
+  if (kernels.empty())
+    kernels.push_back(*module);
+  return kernels;
+}
