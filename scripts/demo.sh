@@ -29,7 +29,7 @@ run() {
 
 #===- The main job ------------------------------------------------------------===#
 run "three requests, planned, compiled and executed on this CPU, beside the reference" \
-  "$bin/fi-run" examples/three-requests.mlir --backend=cpu --compare=reference
+  "$bin/fi-run" examples/three-requests.mlir --backend=cpu --compare=reference --print
 run "a serving trace, replayed: chunked prefill and decoding with continuous batching" \
   "$bin/fi-replay"
 #===----------------------------------------------------------------------------===#
