@@ -52,6 +52,9 @@ public:
       m.targetCpu = target.get("cpu").string();
     if (!target.get("vector_bits").isNull())
       m.vectorBits = target.get("vector_bits").integer(0, 1 << 16);
+    if (!target.get("features").isNull())
+      for (size_t i = 0; i < target.get("features").size(); ++i)
+        m.features.push_back(target.get("features")[i].string());
 
     readArguments(top.at("arguments"));
     readOutputs(top.at("results"), m.results);
@@ -115,6 +118,12 @@ private:
       }
       if (argument.kind == FI_KIND_POOL && argument.group == FI_GROUP_PLAN)
         one.at("kind").error("'tensor' or 'scalar' in the plan group");
+      if (!one.get("sorted").isNull())
+        argument.sorted = one.get("sorted").boolean();
+      if (argument.sorted &&
+          (argument.group != FI_GROUP_PLAN || argument.kind == FI_KIND_SCALAR ||
+           !isIntegerDtype(argument.dtype)))
+        one.get("sorted").error("a plan tensor of integers");
       auto &group_ =
           argument.group == FI_GROUP_PLAN ? m.planArguments : m.runArguments;
       argument.indexInGroup = int32_t(group_.size());
@@ -222,8 +231,10 @@ private:
     }
     if (!json.get("fused").isNull())
       view.fused = json.get("fused").boolean();
-    if (view.fused && (view.kind == ViewKind::Ragged || view.keys != view.values))
-      json.get("fused").error("false, unless keys and values are one paged pool");
+    if (view.fused &&
+        (view.kind == ViewKind::Ragged || view.keys != view.values))
+      json.get("fused").error(
+          "false, unless keys and values are one paged pool");
     size_t rank = view.kind == ViewKind::Ragged ? 3 : view.fused ? 5 : 4;
     for (const char *key : {"keys", "values"}) {
       int32_t pool = key[0] == 'k' ? view.keys : view.values;

@@ -34,6 +34,7 @@ struct Argument {
   int32_t dtype = FI_F32;
   std::vector<int64_t> shape;
   int32_t indexInGroup = 0;
+  bool sorted = false; // plan tensors: along the last dimension
 };
 
 /// A result or a temporary.
@@ -174,6 +175,8 @@ struct Manifest {
   std::string program, compiler;
   std::string targetKind, targetCpu;
   int64_t vectorBits = 0;
+  /// What the machine must have, by LLVM's names of CPU features.
+  std::vector<std::string> features;
   std::vector<Argument> arguments;
   std::vector<int32_t> planArguments, runArguments; // indices into arguments
   std::vector<Output> results, temporaries;

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,69 @@ int64_t hostVectorBits() {
 #endif
 }
 
+/// Whether this machine has a CPU feature. A name from a newer compiler is one
+/// that it cannot be known to have.
+bool hostHas(const std::string &feature) {
+#if defined(__x86_64__)
+#define FI_FEATURE(name)                                                       \
+  if (feature == name)                                                         \
+    return __builtin_cpu_supports(name);
+  __builtin_cpu_init();
+  FI_FEATURE("sse3")
+  FI_FEATURE("ssse3")
+  FI_FEATURE("sse4.1")
+  FI_FEATURE("sse4.2")
+  FI_FEATURE("popcnt")
+  FI_FEATURE("avx")
+  FI_FEATURE("avx2")
+  FI_FEATURE("bmi")
+  FI_FEATURE("bmi2")
+  FI_FEATURE("f16c")
+  FI_FEATURE("fma")
+  FI_FEATURE("lzcnt")
+  FI_FEATURE("movbe")
+  FI_FEATURE("avx512f")
+  FI_FEATURE("avx512bw")
+  FI_FEATURE("avx512cd")
+  FI_FEATURE("avx512dq")
+  FI_FEATURE("avx512vl")
+  FI_FEATURE("avx512bf16")
+#undef FI_FEATURE
+#endif
+  return false;
+}
+
+/// The loader maps what an object's headers promise, and the process dies at
+/// the first access behind the end of a file that was cut.
+bool isWholeObject(const std::string &path) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+      std::fopen(path.c_str(), "rb"), std::fclose);
+  // What is not there is the loader's to report.
+  if (!file)
+    return true;
+  Elf64_Ehdr header;
+  if (std::fread(&header, sizeof(header), 1, file.get()) != 1 ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr) ||
+      std::fseek(file.get(), 0, SEEK_END) != 0)
+    return false;
+  long end = std::ftell(file.get());
+  if (end < 0 || header.e_phoff > uint64_t(end) ||
+      std::fseek(file.get(), long(header.e_phoff), SEEK_SET) != 0)
+    return false;
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (std::fread(&segment, sizeof(segment), 1, file.get()) != 1)
+      return false;
+    if (segment.p_type == PT_LOAD &&
+        (segment.p_offset > uint64_t(end) ||
+         segment.p_filesz > uint64_t(end) - segment.p_offset))
+      return false;
+  }
+  return true;
+}
+
 fi_status checkTarget(const Manifest &m) {
   if (m.targetKind != "cpu")
     return fail(FI_UNSUPPORTED,
@@ -53,6 +117,13 @@ fi_status checkTarget(const Manifest &m) {
                 m.program.c_str(), m.targetCpu.c_str(),
                 static_cast<long long>(m.vectorBits),
                 static_cast<long long>(host));
+  for (const std::string &feature : m.features)
+    if (!hostHas(feature))
+      return fail(FI_UNSUPPORTED,
+                  "package '%s': compiled for cpu '%s' with feature '%s', "
+                  "which this machine does not have; compile it for this "
+                  "machine",
+                  m.program.c_str(), m.targetCpu.c_str(), feature.c_str());
   return FI_OK;
 }
 
@@ -141,6 +212,12 @@ fi_status openPackage(const char *path, fi_package **package) {
   PackagePtr opened(new fi_package);
   FI_TRY(parseManifest(text.data(), text.size(), opened->manifest));
   FI_TRY(checkTarget(opened->manifest));
+  if (!isWholeObject(directory + "/kernels.so"))
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': cannot load its code: expected a whole ELF "
+                "object, but '%s/kernels.so' is truncated or damaged; compile "
+                "the package again",
+                path, path);
   opened->library =
       dlopen((directory + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened->library) {

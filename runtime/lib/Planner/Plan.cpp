@@ -110,6 +110,32 @@ fi_status readOptions(const Manifest &manifest, const fi_plan_options *given,
   return FI_OK;
 }
 
+/// Bounds search what a program promises to be sorted.
+fi_status checkSorted(const char *name, const Table &table) {
+  int last = table.rank - 1;
+  int64_t rows = 1;
+  for (int dim = 0; dim < last; ++dim)
+    rows *= table.shape[dim];
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t offset = 0, rest = row;
+    for (int dim = last - 1; dim >= 0; --dim) {
+      offset += rest % table.shape[dim] * table.strides[dim];
+      rest /= table.shape[dim];
+    }
+    for (int64_t i = 1; i < table.shape[last]; ++i) {
+      int64_t before = table.at(offset + (i - 1) * table.strides[last]);
+      int64_t value = table.at(offset + i * table.strides[last]);
+      if (value < before)
+        return fail(FI_INVALID_BATCH,
+                    "plan: operand '%s': expected entries sorted along the last "
+                    "dimension, as the program promises (fi.sorted), but got "
+                    "%lld after %lld in row %lld",
+                    name, (long long)value, (long long)before, (long long)row);
+    }
+  }
+  return FI_OK;
+}
+
 /// Raises `rows` to what a stage needs of a row tensor.
 void needRows(int64_t &rows, int64_t end) { rows = std::max(rows, end); }
 
@@ -142,6 +168,8 @@ fi_status PlanData::readArguments(const Manifest &manifest,
     table.rank = tensor.rank;
     std::copy_n(tensor.shape, tensor.rank, table.shape);
     fillStrides(tensor, table.strides);
+    if (argument.sorted)
+      FI_TRY(checkSorted(name, table));
   }
   return FI_OK;
 }

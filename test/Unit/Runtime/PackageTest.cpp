@@ -157,6 +157,28 @@ TEST(Package, Sentences) {
                 "there is none");
 }
 
+TEST(Package, Features) {
+  json manifest = FakeProgram().manifest();
+  manifest["target"]["cpu"] = "x86-64-v9";
+  manifest["target"]["features"] = json::array({"sse3", "avx9000"});
+  expectRefused(manifest,
+                "package 'counting': compiled for cpu 'x86-64-v9' with feature "
+                "'avx9000', which this machine does not have; compile it for "
+                "this machine",
+                FI_UNSUPPORTED);
+  manifest["target"]["features"] = 3;
+  expectRefused(manifest,
+                "manifest.target.features: expected an array, but got 3");
+  manifest["target"]["features"] = json::array({7});
+  expectRefused(manifest,
+                "manifest.target.features[0]: expected a string, but got 7");
+#if defined(__x86_64__)
+  // Every x86-64 machine of the last fifteen years.
+  manifest["target"]["features"] = json::array({"sse3", "ssse3"});
+  EXPECT_TRUE(PackagePtr(openFake(manifest))) << fi_last_error();
+#endif
+}
+
 TEST(Package, CodeOfAnotherAbi) {
   static const int32_t other = 99;
   auto lookup = [](void *context, const char *symbol) -> void * {
@@ -324,9 +346,20 @@ TEST(Package, OpensDirectories) {
             std::string::npos);
   std::string code = readFile(FI_FAKE_KERNELS);
   ASSERT_GT(code.size(), 1000u);
-  directory.write("kernels.so", code.substr(0, 40));
-  EXPECT_EQ(fi_package_open(directory.path.c_str(), &package),
-            FI_INVALID_PACKAGE);
+  // Cut anywhere before the last byte that is loaded.
+  for (size_t length :
+       {size_t(0), size_t(40), size_t(64), size_t(700), code.size() / 4}) {
+    directory.write("kernels.so", code.substr(0, length));
+    EXPECT_EQ(fi_package_open(directory.path.c_str(), &package),
+              FI_INVALID_PACKAGE);
+    EXPECT_EQ(std::string(fi_last_error()),
+              "package '" + directory.path +
+                  "': cannot load its code: expected a whole ELF object, but "
+                  "'" +
+                  directory.path +
+                  "/kernels.so' is truncated or damaged; compile the package "
+                  "again");
+  }
   directory.write("kernels.so", code);
   ASSERT_EQ(fi_package_open(directory.path.c_str(), &package), FI_OK)
       << fi_last_error();
