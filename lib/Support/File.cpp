@@ -83,3 +83,52 @@ Expected<llvm::json::Value> fi::parseJson(StringRef text, StringRef name) {
         "'" + name + "' is not JSON: " + llvm::toString(value.takeError()));
   return value;
 }
+
+Error fi::checkNesting(StringRef text, StringRef name) {
+  constexpr int kMaxDepth = 256;
+  // Angle brackets are counted apart, since `>` is also part of `->` and `>=`.
+  int depth = 0, angles = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    StringRef rest = text.drop_front(i);
+    switch (text[i]) {
+    case '/':
+      if (rest.starts_with("//")) {
+        size_t end = text.find('\n', i);
+        i = end == StringRef::npos ? text.size() : end;
+      }
+      break;
+    case '"':
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\')
+          ++i;
+      break;
+    case '(':
+    case '[':
+    case '{':
+      ++depth;
+      break;
+    case ')':
+    case ']':
+    case '}':
+      depth = std::max(depth - 1, 0);
+      break;
+    case '<':
+      ++angles;
+      break;
+    case '-':
+      if (rest.starts_with("->"))
+        ++i;
+      break;
+    case '>':
+      angles = std::max(angles - 1, 0);
+      break;
+    default:
+      break;
+    }
+    if (depth + angles > kMaxDepth)
+      return createStringError("'" + name +
+                               "': expected brackets nested at most 256 deep, "
+                               "but got more");
+  }
+  return Error::success();
+}

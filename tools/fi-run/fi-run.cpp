@@ -139,6 +139,8 @@ parseModule(StringRef path, mlir::MLIRContext &context) {
   auto buffer = readFile(path);
   if (!buffer)
     return buffer.takeError();
+  if (Error error = checkNesting((*buffer)->getBuffer(), path))
+    return std::move(error);
   auto manager = std::make_shared<llvm::SourceMgr>();
   manager->AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   mlir::SourceMgrDiagnosticHandler handler(*manager, &context, llvm::errs());

@@ -38,6 +38,10 @@ llvm::Error writeFile(llvm::StringRef path,
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text,
                                             llvm::StringRef name);
 
+/// Refuses MLIR text whose brackets are nested more than 256 deep. MLIR's
+/// parser descends on the stack and would end the process.
+llvm::Error checkNesting(llvm::StringRef text, llvm::StringRef name);
+
 } // namespace fi
 
 #endif // FI_SUPPORT_FILE_H
