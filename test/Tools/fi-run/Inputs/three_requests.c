@@ -5,8 +5,8 @@
  *
  *===----------------------------------------------------------------------===*
  *
- * What examples/three-requests.mlir says, by hand and slowly, to test packages in
- * fi-run without the compiler. WRONG is added to one output.
+ * What examples/three-requests.mlir says, by hand and slowly, to test packages
+ * in fi-run without the compiler. WRONG is added to one output.
  *
  *===----------------------------------------------------------------------===*/
 #include "fi/ABI/KernelABI.h"
@@ -33,7 +33,8 @@ void three_requests_attention(const int64_t *params, const fi_work *work,
     const fi_item *item = work->items + i;
     for (int32_t r = 0; r < item->row_count; ++r) {
       int64_t packed = item->row_begin + r, token = packed / 2;
-      int64_t row = item->q_begin + token, head = item->kv_head * 2 + packed % 2;
+      int64_t row = item->q_begin + token,
+              head = item->kv_head * 2 + packed % 2;
       int64_t position = item->kv_origin + item->kv_len - item->q_len + token;
       double best = -INFINITY, sum = 0, out[64] = {0};
       for (int32_t n = 0; n < item->full_ranges + item->partial_ranges; ++n) {
