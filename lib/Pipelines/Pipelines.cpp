@@ -61,6 +61,7 @@ void fi::buildLLVMPipeline(OpPassManager &pm,
   pm.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vector;
   vector.x86Vector = true;
+  vector.amx = true;
   pm.addPass(createConvertVectorToLLVMPass(vector));
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());

@@ -51,6 +51,7 @@ def FITileToVector : Pass<"fi-tile-to-vector", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect",
+    "::mlir::amx::AMXDialect",
     "::mlir::ub::UBDialect"
   ];
 }

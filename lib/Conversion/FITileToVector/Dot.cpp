@@ -345,6 +345,12 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
     return success();
   }
 
+  if (multipliesByTiles(op)) {
+    dotByTiles(op, accBuffer, factor, result);
+    buffers[op.getResult()] = result;
+    return success();
+  }
+
   // The second operand.
   std::function<Value(Value, Value, int64_t)> loadB;
   Type wordType = pairs ? Type(b.getI32Type()) : Type(b.getF32Type());

@@ -12,6 +12,7 @@
 #include "KernelLowering.h"
 #include "fi/ABI/KernelABI.h"
 #include "fi/Conversion/Passes.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -32,7 +33,7 @@ using namespace fi::tile;
 
 KernelLowering::KernelLowering(KernelOp kernel, TargetAttr target)
     : kernel(kernel), schedule(kernel.getSchedule()), b(kernel),
-      entry(kernel), loc(kernel.getLoc()), W(target.getVectorBits() / 32) {}
+      entry(kernel), loc(kernel.getLoc()), W(target.getVectorBits() / 32), matrixTiles(target.getAmx()) {}
 
 FailureOr<int64_t> KernelLowering::run() {
   if (schedule.getTileRows() < 2)

@@ -14,7 +14,7 @@
 //             asks for them, in loops over rows that keep values in vectors.
 //
 // The members are implemented by topic: FITileToVector.cpp (signature, control
-// flow), RowLoops.cpp (elementwise work), Dot.cpp (products), Memory.cpp (ABI,
+// flow), RowLoops.cpp (elementwise work), Dot.cpp and MatrixTiles.cpp (products), Memory.cpp (ABI,
 // loads and stores), Math.cpp (functions on vectors).
 //
 //===----------------------------------------------------------------------===//
@@ -136,6 +136,9 @@ private:
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
+  bool multipliesByTiles(DotOp op);
+  void dotByTiles(DotOp op, Value accBuffer, Value factor, Value result);
+  Value viewAs(Value buffer, ArrayRef<int64_t> shape, mlir::Type element);
   void dotAlongRows(DotOp op, Value aBuffer, Value result, bool pairs);
   Value sumLanes(llvm::SmallVector<Value> vectors);
   Value packTransposed(DotOp op, int64_t columnsPerPanel);
@@ -217,6 +220,8 @@ private:
   mlir::OpBuilder entry;
   Location loc;
   const int64_t W;
+  /// Whether the target multiplies tiles of bf16 (MatrixTiles.cpp).
+  const bool matrixTiles;
   mlir::func::FuncOp function;
 
   llvm::SmallVector<Argument> arguments;

@@ -54,7 +54,7 @@ Value KernelLowering::splatVector(Type element, double value) {
 
 /// `a > b ? a : b`: one instruction, where maxnum's care for NaN takes three. A
 /// NaN in b is kept, one in a is not; scores of finite inputs have none (spec
-/// NUM5).
+/// VAL3).
 Value KernelLowering::maximum(Value a, Value c) {
   Value greater =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, a, c);

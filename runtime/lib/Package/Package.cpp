@@ -19,6 +19,13 @@
 #include <elf.h>
 #include <memory>
 #include <string>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace fi::runtime {
 namespace {
@@ -68,8 +75,22 @@ bool hostHas(const std::string &feature) {
   FI_FEATURE("avx512vl")
   FI_FEATURE("avx512bf16")
 #undef FI_FEATURE
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (feature == "amx-bf16" || feature == "amx-tile")
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d >> (feature == "amx-bf16" ? 22 : 24) & 1);
 #endif
   return false;
+}
+
+/// The kernel gives the tile registers to processes that ask for them.
+bool mayUseTiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr int request = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, request, tileData) == 0;
+#else
+  return false;
+#endif
 }
 
 /// The loader maps what an object's headers promise, and the process dies at
@@ -124,6 +145,13 @@ fi_status checkTarget(const Manifest &m) {
                   "which this machine does not have; compile it for this "
                   "machine",
                   m.program.c_str(), m.targetCpu.c_str(), feature.c_str());
+  for (const std::string &feature : m.features)
+    if (feature == "amx-tile" && !mayUseTiles())
+      return fail(FI_UNSUPPORTED,
+                  "package '%s': compiled for feature 'amx-tile', which the "
+                  "operating system does not give to this process; compile it "
+                  "without",
+                  m.program.c_str());
   return FI_OK;
 }
 

@@ -151,7 +151,7 @@ Value SoftcapAttr::buildScore(OpBuilder &b, Location loc,
 Attribute TargetAttr::parse(AsmParser &parser, Type) {
   StringRef kind;
   int64_t bits = 128;
-  bool bf16Dot = false;
+  bool bf16Dot = false, amx = false;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseKeyword(&kind))
     return {};
@@ -165,9 +165,11 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
         return {};
     } else if (option == "bf16_dot") {
       bf16Dot = true;
+    } else if (option == "amx") {
+      amx = true;
     } else {
-      parser.emitError(optionLoc, "expected 'vector_bits = ' or 'bf16_dot', "
-                                  "but got '")
+      parser.emitError(optionLoc, "expected 'vector_bits = ', 'bf16_dot' or "
+                                  "'amx', but got '")
           << option << "'";
       return {};
     }
@@ -176,7 +178,7 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<TargetAttr>(loc, parser.getContext(),
                                        parser.getBuilder().getStringAttr(kind),
-                                       bits, bf16Dot);
+                                       bits, bf16Dot, amx);
 }
 
 void TargetAttr::print(AsmPrinter &printer) const {
@@ -184,12 +186,15 @@ void TargetAttr::print(AsmPrinter &printer) const {
           << ", vector_bits = " << getVectorBits();
   if (getBf16Dot())
     printer << ", bf16_dot";
+  if (getAmx())
+    printer << ", amx";
   printer << ">";
 }
 
 LogicalResult
 TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   StringAttr kind, int64_t vectorBits, bool bf16Dot) {
+                   StringAttr kind, int64_t vectorBits, bool bf16Dot,
+                   bool amx) {
   if (kind.getValue() != "cpu")
     return emitError() << "expected target 'cpu', but got '" << kind.getValue()
                        << "' [TGT1]";
@@ -199,6 +204,8 @@ TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (bf16Dot && vectorBits != 512)
     return emitError() << "expected vector_bits of 512 with bf16_dot, but got "
                        << vectorBits << " [TGT3]";
+  if (amx && !bf16Dot)
+    return emitError() << "expected bf16_dot with amx [TGT3]";
   return success();
 }
 

@@ -49,6 +49,13 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
                                /*stream=*/1);
 
   int64_t mr = target.getVectorBits() >= 256 ? 6 : 4, nr = wide ? 4 : 2;
+  // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in hardware.
+  if (target.getAmx() && op.getQueryType().getElementType().isBF16() &&
+      op.getViewType().getKeyType().isBF16() &&
+      op.getViewType().getValueType().isBF16()) {
+    mr = 32;
+    nr = 2;
+  }
   int64_t rows = kManyRows / mr * mr;
   auto many = ScheduleAttr::get(op.getContext(), rows, kManyKeys, mr, nr, lanes,
                                 /*maxRows=*/0, /*stream=*/0);

@@ -116,13 +116,19 @@ def FI_SoftcapAttr : FI_Attr<"Softcap", "softcap", [
 def FI_TargetAttr : FI_Attr<"Target", "target"> {
   let summary = "what a kernel is compiled for";
   let description = [{
-    `cpu` with the width of its vectors in bits, and whether it has a dot product
-    of bf16 pairs that accumulates in f32.
+    `cpu` with the width of its vectors in bits, whether it has a dot product
+    of bf16 pairs that accumulates in f32 (`bf16_dot`), and whether it multiplies
+    tiles of bf16 in hardware (`amx`).
 
-    Example: `#fi.target<cpu, vector_bits = 512, bf16_dot>`
+    Example: `#fi.target<cpu, vector_bits = 512, bf16_dot, amx>`
   }];
   let parameters = (ins "::mlir::StringAttr":$kind, "int64_t":$vectorBits,
-                        "bool":$bf16Dot);
+                        "bool":$bf16Dot, "bool":$amx);
+  let builders = [
+    AttrBuilder<(ins "::mlir::StringAttr":$kind, "int64_t":$vectorBits,
+                     "bool":$bf16Dot),
+                [{ return $_get($_ctxt, kind, vectorBits, bf16Dot, false); }]>
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -1,0 +1,126 @@
+//===- MatrixTiles.cpp - products of bf16 by AMX --------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the host multiplies matrix tiles in hardware: blocks of 16 rows by 32 terms
+// times 16 pairs of terms by 16 columns, accumulated in f32 tiles. The second operand
+// is packed as for pairs of bf16; k is written out, since tiles live in eight
+// registers that no loop can carry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+/// Rows and columns of an accumulator, and pairs of terms in one step.
+static constexpr int64_t kSide = 16;
+
+bool KernelLowering::multipliesByTiles(DotOp op) {
+  return matrixTiles && tileType(op.getA()).getElementType().isBF16() &&
+         schedule.getMr() % kSide == 0 && W == kSide;
+}
+
+Value KernelLowering::viewAs(Value buffer, ArrayRef<int64_t> shape,
+                             Type element) {
+  auto view = buffer.getDefiningOp<memref::ViewOp>();
+  OpBuilder at(view);
+  at.setInsertionPointAfter(view);
+  return memref::ViewOp::create(at, loc, MemRefType::get(shape, element), arena,
+                                view.getByteShift(), ValueRange());
+}
+
+void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
+                                Value result) {
+  Type f32 = b.getF32Type(), bf16 = b.getBF16Type();
+  int64_t columns = padded(op.getType().getDimSize(1));
+  int64_t pairs = tileType(op.getA()).getDimSize(1) / 2;
+  int64_t mr = schedule.getMr();
+  int64_t nr = std::min(schedule.getNr(), columns / kSide);
+  int64_t perPanel = nr * kSide;
+  Value a = buffers.lookup(op.getA());
+
+  // Accumulators start from what is in memory: scale it there first.
+  if (accBuffer && factor)
+    loop(index(0), rowBound, 1, [&](Value row) {
+      Value one = memref::LoadOp::create(b, loc, buffers.lookup(factor), row);
+      Value scale = vector::BroadcastOp::create(b, loc, vectorOf(f32), one);
+      for (int64_t column = 0; column < columns; column += W) {
+        Value old = loadVector(accBuffer, {row, index(column)}, f32);
+        storeVector(arith::MulFOp::create(b, loc, old, scale), accBuffer,
+                    {row, index(column)});
+      }
+    });
+
+  // Rows of the packed operand hold pairs: [pairs, 2 * columns], one panel of
+  // columns behind the other where it is transposed.
+  Value packed = op.getTranspose() ? packTransposed(op, perPanel) : packPairs(op);
+  auto packedType = cast<MemRefType>(packed.getType());
+  int64_t panels = op.getTranspose() ? packedType.getDimSize(0) : 1;
+  int64_t rowPairs = packedType.getShape().back();
+  Value right = viewAs(packed, {panels * pairs, 2 * rowPairs}, bf16);
+
+  auto accumulator = amx::TileType::get({kSide, kSide}, f32);
+  auto block = [&](Value column, int64_t count) {
+    loop(index(0), rowBound, mr, [&](Value row) {
+      int64_t high = mr / kSide;
+      SmallVector<Value> sums;
+      for (int64_t i = 0; i < high; ++i)
+        for (int64_t j = 0; j < count; ++j) {
+          if (accBuffer)
+            sums.push_back(amx::TileLoadOp::create(
+                b, loc, accumulator, result,
+                ValueRange{add(row, i * kSide), add(column, j * kSide)}));
+          else
+            sums.push_back(amx::TileZeroOp::create(b, loc, accumulator));
+        }
+      Value firstRow = index(0), firstColumn = mul(column, 2);
+      if (op.getTranspose()) {
+        Value panel = arith::DivUIOp::create(b, loc, column, index(perPanel));
+        firstRow = mul(panel, pairs);
+        firstColumn = index(0);
+      }
+      for (int64_t k = 0; k < pairs; k += kSide) {
+        int64_t depth = std::min(kSide, pairs - k);
+        auto leftType = amx::TileType::get({kSide, 2 * depth}, bf16);
+        auto rightType = amx::TileType::get({depth, 2 * kSide}, bf16);
+        SmallVector<Value> lefts, rights;
+        for (int64_t i = 0; i < high; ++i)
+          lefts.push_back(amx::TileLoadOp::create(
+              b, loc, leftType, a,
+              ValueRange{add(row, i * kSide), index(2 * k)}));
+        for (int64_t j = 0; j < count; ++j)
+          rights.push_back(amx::TileLoadOp::create(
+              b, loc, rightType, right,
+              ValueRange{add(firstRow, k), add(firstColumn, 2 * j * kSide)}));
+        for (int64_t i = 0; i < high; ++i)
+          for (int64_t j = 0; j < count; ++j) {
+            Value &sum = sums[i * count + j];
+            sum = amx::TileMulFOp::create(b, loc, accumulator, lefts[i],
+                                          rights[j], sum);
+          }
+      }
+      for (int64_t i = 0; i < high; ++i)
+        for (int64_t j = 0; j < count; ++j)
+          amx::TileStoreOp::create(
+              b, loc, result,
+              ValueRange{add(row, i * kSide), add(column, j * kSide)},
+              sums[i * count + j]);
+    });
+  };
+  int64_t whole = columns / perPanel * perPanel;
+  if (whole > 0)
+    loop(index(0), index(whole), perPanel,
+         [&](Value column) { block(column, nr); });
+  if (columns > whole)
+    block(index(whole), (columns - whole) / kSide);
+}
