@@ -286,8 +286,11 @@ function(add_fi_unittest name)
   add_dependencies(fi-unittests ${name})
   add_test(NAME unit.${name}
     COMMAND ${name} --gtest_brief=1 "--gtest_output=json:${FI_TEST_RESULTS_DIR}/${name}.json")
+  # Tests neither read nor leave anything in the user's cache.
+  set(environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test/cache")
   if(FI_SANITIZE)
     # LLVM's archives are not instrumented, so its containers carry no annotations.
-    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_container_overflow=0")
+    list(APPEND environment "ASAN_OPTIONS=detect_container_overflow=0")
   endif()
+  set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT "${environment}")
 endfunction()

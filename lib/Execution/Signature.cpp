@@ -205,7 +205,10 @@ Expected<Signature> SignatureBuilder::build() {
           attention.getResult(0).hasOneUse())
         if (auto finalize =
                 dyn_cast<FinalizeOp>(*attention.getResult(0).user_begin())) {
-          info.output = resultOf(finalize.getOutput());
+          for (Value place : finalize.getOuts())
+            info.outs.push_back(argumentOf(place));
+          if (finalize.getOutput())
+            info.output = resultOf(finalize.getOutput());
           if (finalize.getStatistic())
             info.lse = resultOf(finalize.getStatistic());
         }

@@ -36,8 +36,8 @@ struct ExecutorOptions {
   SplitChoice split = SplitChoice::Default;
   /// Keys of a piece where the split is fixed.
   int64_t splitKeys = 0;
-  /// Level of LLVM's optimiser.
-  unsigned optLevel = 3;
+  /// As of cpu::CompileOptions.
+  unsigned optLevel = 2;
   /// Reference only: evaluate these rows and heads.
   std::optional<std::vector<RowAndHead>> onlyRows;
 };

@@ -328,8 +328,8 @@ bool ScalarEvaluator::compileInteger(Operation &op, Steps &into) {
   return fail(op, "op: expected an op that the reference interpreter knows");
 }
 
-/// Quotients and remainders. A divisor of 0, and a quotient that does not fit,
-/// are errors of the batch: no kernel has to survive them.
+/// Quotients and remainders. Where there is none, by 0, or it does not fit, of
+/// the least integer by -1, the divisor is 1 (REG4).
 bool ScalarEvaluator::compileDivision(Operation &op, Steps &into) {
   enum Kind { DivS, DivU, RemS, RemU, CeilS, CeilU, FloorS };
   static const llvm::StringMap<Kind> table = {
@@ -343,13 +343,12 @@ bool ScalarEvaluator::compileDivision(Operation &op, Steps &into) {
     return false;
   Kind kind = found->second;
   unsigned width = integerWidth(op.getResult(0).getType());
-  into.push_back([this, kind, width, op = &op, a = slotOf(op.getOperand(0)),
+  into.push_back([kind, width, a = slotOf(op.getOperand(0)),
                   b = slotOf(op.getOperand(1)),
                   r = slotOf(op.getResult(0))](Scalar *s) {
     int64_t x = s[a].integer, y = s[b].integer;
     if (y == 0)
-      return fail(*op, "op: expected a divisor other than 0, but got 0; guard "
-                       "it in the region [REG4]");
+      y = 1;
     if (kind == DivU || kind == RemU || kind == CeilU) {
       uint64_t ux = unsignedOf(x, width), uy = unsignedOf(y, width);
       uint64_t quotient = ux / uy, remainder = ux % uy;
@@ -360,13 +359,8 @@ bool ScalarEvaluator::compileDivision(Operation &op, Steps &into) {
                           width);
       return true;
     }
-    if (y == -1) {
-      if (kind != RemS && x == wrap(int64_t(1) << (width - 1), width))
-        return fail(*op, "op: expected a quotient that fits its type, but got "
-                         "the least integer divided by -1 [REG4]");
-      s[r].integer = kind == RemS ? 0 : wrap(-x, width);
-      return true;
-    }
+    if (y == -1 && x == wrap(int64_t(1) << (width - 1), width))
+      y = 1;
     int64_t quotient = x / y, remainder = x % y;
     bool exact = remainder == 0, positive = (x < 0) == (y < 0);
     s[r].integer = kind == RemS                            ? remainder

@@ -32,10 +32,11 @@ fi.program @transform run(%q: !q) -> (!q) {
 !st = !fi.state<?x1x8xf32, #fi.softmax<base = 2>>
 fi.program @segments run(%q: !q) -> (!q) {
   %kv = fi.view.ragged %q, %q : !q, !q -> !kv
-  // expected-error @+1 {{'fi.segments' op expected only fi ops}}
   %g = fi.segments over %kv split(#fi.split<fixed = 64>) : !kv
-  %p = fi.attention %q over %kv segments(%g) scale(1.0) : !q over !kv -> !seg
-  %s = fi.merge_segments %p by %g : !seg -> !st
+  %h = fi.segments over %kv split(#fi.split<fixed = 32>) : !kv
+  // expected-error @+1 {{expected the segmented state to be folded once, by fi.merge_segments with the same segments}}
+  %p = fi.attention %q over %kv segments(%g) scale(1.0) schedules([#fi.schedule<tile_rows = 4, tile_keys = 8, mr = 2, nr = 1>]) : !q over !kv -> !seg
+  %s = fi.merge_segments %p by %h : !seg -> !st
   %o = fi.finalize %s : !st -> !q
   fi.return %o : !q
 }

@@ -238,8 +238,8 @@ fi.program @p run(%q: memref<?x4x8xf32>, %k: !t) {
 !seg = !fi.state<?x4x8xf32, #fi.softmax<base = 2>, segmented>
 fi.program @p run(%q: !q, %k: !t, %m: memref<?x4x8xf32>) {
   %kv = fi.view.ragged %k, %k : !t, !t -> !kv
-  // expected-error @+1 {{expected no 'outs' where operand 'query' is a tensor [ATT17]}}
-  fi.attention %q over %kv scale(1.0) outs(%m : memref<?x4x8xf32>) : !q over !kv
+  // expected-error @+1 {{expected 'outs' to be a tensor of the type of each result where operand 'query' is a tensor, ('tensor<?x4x8xf32>'), but got ('memref<?x4x8xf32>') [ATT17]}}
+  %o = fi.attention %q over %kv scale(1.0) outs(%m : memref<?x4x8xf32>) : !q over !kv -> !q
   fi.return
 }
 

@@ -57,7 +57,7 @@ func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----
 
-// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, but got 'rows'}}
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, but got 'rows'}}
 func.func private @f() attributes {a = #fi.schedule<rows = 3>}
 
 // -----
@@ -79,6 +79,11 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 
 
 // expected-error @+1 {{expected 'tile_keys' to be a multiple of 'lanes' = 16, but got 24 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 24, mr = 4, nr = 1, lanes = 16>}
+
+// -----
+
+// expected-error @+1 {{expected 'stream' of 0 or 1, but got 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1, stream = 2>}
 
 // -----
 

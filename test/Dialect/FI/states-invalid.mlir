@@ -144,3 +144,57 @@ func.func @f(%a: !st, %s: tensor<8xf32>) {
   %o = fi.finalize %a sink(%s : tensor<8xf32>) : !st -> tensor<?x4x8xf32>
   return
 }
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st, %o: memref<?x4x8xf32>) {
+  // expected-error @+1 {{expected no results where 'outs' are memrefs, but got 1 [FIN5]}}
+  %r = fi.finalize %a outs(%o : memref<?x4x8xf32>) : !st -> tensor<?x4x8xf32>
+  return
+}
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st, %o: memref<?x4x8xf32>, %l: tensor<?x4xf32>) {
+  // expected-error @+1 {{expected 'outs' to be memrefs all, or tensors all, but got 'memref<?x4x8xf32>', 'tensor<?x4xf32>' [FIN5]}}
+  fi.finalize %a outs(%o, %l : memref<?x4x8xf32>, tensor<?x4xf32>) : !st
+  return
+}
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st, %o: tensor<?x4x8xf32>) {
+  // expected-error @+1 {{expected 'outs' to be a tensor of the type of each result, ('tensor<?x4x8xbf16>'), but got ('tensor<?x4x8xf32>') [FIN5]}}
+  %r = fi.finalize %a outs(%o : tensor<?x4x8xf32>) : !st -> tensor<?x4x8xbf16>
+  return
+}
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st, %o: memref<?x4x16xf32>) {
+  // expected-error @+1 {{expected destination 'output' of shape [?, 4, 8], but got [?, 4, 16] [FIN1]}}
+  fi.finalize %a outs(%o : memref<?x4x16xf32>) : !st
+  return
+}
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st, %b: !st) {
+  // expected-error @+1 {{expected result 'statistic' to hold f32, but got 'f16' [FIN1]}}
+  %o, %l = fi.finalize %a : !st -> tensor<?x4x8xf32>, tensor<?x4xf16>
+  return
+}
+
+// -----
+
+!st = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+func.func @f(%a: !st) {
+  // expected-error @+1 {{expected 1 result (output) or 2 (output, statistic), but got 0 [FIN1]}}
+  fi.finalize %a : !st
+  return
+}

@@ -45,3 +45,17 @@ fi.program @static_rows plan(%qo: !ix) run(%k: !t) -> (tensor<3x4x8xf32>) {
   %o = fi.finalize %e : !fi.state<3x4x8xf32, #fi.softmax<base = e>> -> tensor<3x4x8xf32>
   fi.return %o : tensor<3x4x8xf32>
 }
+
+// Results in memrefs, and tensors whose places results may take.
+// CHECK-LABEL: fi.program @places
+// CHECK: fi.finalize %{{.*}} sink(%sink : memref<4xf32>) outs(%o, %l : memref<?x4x8xbf16>, memref<?x4xf32>) : [[ST]]{{$}}
+// CHECK: fi.finalize %{{.*}} outs(%t : tensor<?x4x8xf32>) : [[ST]] -> tensor<?x4x8xf32>
+// CHECK: fi.attention %q over %{{.*}} scale(1.000000e+00) outs(%t : tensor<?x4x8xf32>) : tensor<?x4x8xf32> over !kv -> tensor<?x4x8xf32>
+fi.program @places run(%q: !q, %k: !t, %sink: memref<4xf32>, %o: memref<?x4x8xbf16>, %l: memref<?x4xf32>, %t: !q) -> (!q, !q) {
+  %kv = fi.view.ragged %k, %k : !t, !t -> !kv
+  %a = fi.attention %q over %kv scale(1.0) : !q over !kv -> !st
+  fi.finalize %a sink(%sink : memref<4xf32>) outs(%o, %l : memref<?x4x8xbf16>, memref<?x4xf32>) : !st
+  %0 = fi.finalize %a outs(%t : !q) : !st -> !q
+  %1 = fi.attention %q over %kv scale(1.0) outs(%t : !q) : !q over !kv -> !q
+  fi.return %0, %1 : !q, !q
+}

@@ -320,15 +320,9 @@ fi.program @p run(%a: i32, %b: i32) {
   fi.return
 })");
   auto i = [](int64_t x) { return HostValue::integer(x); };
-  division.run({i(-2147483648), i(1)});
-  EXPECT_THAT(
-      division.error({i(1), i(0)}),
-      HasSubstr("expected a divisor other than 0, but got 0; guard it in "
-                "the region [REG4]"));
-  EXPECT_THAT(
-      division.error({i(-2147483648), i(-1)}),
-      HasSubstr("expected a quotient that fits its type, but got the least "
-                "integer divided by -1 [REG4]"));
+  // REG4: every quotient has a value.
+  division.run({i(1), i(0)});
+  division.run({i(-2147483648), i(-1)});
 }
 
 TEST(ReferenceBatch, bat12Rows) {

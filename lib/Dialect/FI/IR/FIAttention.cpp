@@ -511,9 +511,12 @@ LogicalResult AttentionOp::verify() {
       return emitOpError("expected results in 'outs' where operand 'query' is a "
                          "memref, but got ")
              << getNumResults() << " results [ATT17]";
-    if (!places && !getOuts().empty())
-      return emitOpError("expected no 'outs' where operand 'query' is a tensor "
-                         "[ATT17]");
+    if (!places && !getOuts().empty() &&
+        getOuts().getTypes() != getResultTypes())
+      return emitOpError("expected 'outs' to be a tensor of the type of each "
+                         "result where operand 'query' is a tensor, (")
+             << getResultTypes() << "), but got (" << getOuts().getTypes()
+             << ") [ATT17]";
     if (failed(verifyOutputs(*this,
                              places ? TypeRange(getOuts().getTypes())
                                     : TypeRange(getResultTypes()),
@@ -633,19 +636,19 @@ void AttentionOp::getEffects(
   // Reads memory that no value stands for: an append through another view of
   // the pool must not be crossed. See fi.append.
   effects.emplace_back(MemoryEffects::Read::get());
-  if (!getOuts().empty())
+  if (isa<MemRefType>(getQuery().getType()) && !getOuts().empty())
     effects.emplace_back(MemoryEffects::Write::get());
 }
 
 LogicalResult
 AttentionOp::reifyResultShapes(OpBuilder &b,
                                ReifiedRankedShapedTypeDims &shapes) {
+  if (getNumResults() == 0 || returnsState())
+    return failure();
   for (Value result : getResults()) {
-    auto type = dyn_cast<RankedTensorType>(result.getType());
-    if (!type)
-      return failure();
     SmallVector<OpFoldResult> dims;
-    for (auto [index, size] : llvm::enumerate(type.getShape())) {
+    for (auto [index, size] :
+         llvm::enumerate(cast<RankedTensorType>(result.getType()).getShape())) {
       if (ShapedType::isDynamic(size))
         dims.push_back(
             tensor::DimOp::create(b, getLoc(), getQuery(), index).getResult());
@@ -655,4 +658,26 @@ AttentionOp::reifyResultShapes(OpBuilder &b,
     shapes.push_back(std::move(dims));
   }
   return success();
+}
+
+FailureOr<OpFoldResult> fi::getStateRows(OpBuilder &b, Location loc,
+                                         Value state) {
+  while (true) {
+    int64_t rows = cast<StateType>(state.getType()).getRows();
+    if (!ShapedType::isDynamic(rows))
+      return OpFoldResult(b.getIndexAttr(rows));
+    Operation *maker = state.getDefiningOp();
+    if (auto attention = dyn_cast_or_null<AttentionOp>(maker)) {
+      Value query = attention.getQuery();
+      if (isa<MemRefType>(query.getType()))
+        return OpFoldResult(
+            memref::DimOp::create(b, loc, query, 0).getResult());
+      return OpFoldResult(tensor::DimOp::create(b, loc, query, 0).getResult());
+    }
+    if (auto empty = dyn_cast_or_null<EmptyOp>(maker))
+      return OpFoldResult(empty.getRows());
+    if (!isa_and_nonnull<MergeOp, MergeSegmentsOp>(maker))
+      return failure();
+    state = maker->getOperand(0);
+  }
 }

@@ -8,6 +8,8 @@
 #include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -59,6 +61,7 @@ void FIDialect::initialize() {
       >();
   registerTypes();
   registerAttributes();
+  registerBytecode();
   addInterfaces<FIOpAsmInterface, FIFoldInterface>();
 }
 

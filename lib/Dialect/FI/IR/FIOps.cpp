@@ -11,6 +11,7 @@
 
 #include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
@@ -392,23 +393,109 @@ LogicalResult MergeOp::verify() {
   return success();
 }
 
+void FinalizeOp::build(OpBuilder &b, OperationState &state, Type output,
+                       Type statistic, Value partial, Value sink) {
+  SmallVector<Type> types = {output};
+  if (statistic)
+    types.push_back(statistic);
+  build(b, state, types, partial, sink, /*outs=*/ValueRange());
+}
+
+void FinalizeOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (getSink() && isa<MemRefType>(getSink().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(),
+                         &getSinkMutable()[0]);
+  // Views hide their pools: as with fi.append, no value is attached.
+  if (getNumResults() == 0)
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+LogicalResult
+FinalizeOp::reifyResultShapes(OpBuilder &b,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  if (getNumResults() == 0)
+    return failure();
+  auto isDynamic = [](Type type) {
+    return !cast<RankedTensorType>(type).hasStaticShape();
+  };
+  // Where the rows are not known here, those of a destination are.
+  FailureOr<OpFoldResult> rows = OpFoldResult();
+  if (llvm::any_of(getResultTypes(), isDynamic)) {
+    rows = getStateRows(b, getLoc(), getState());
+    if (failed(rows) && !getOuts().empty())
+      rows = OpFoldResult(
+          tensor::DimOp::create(b, getLoc(), getOuts()[0], 0).getResult());
+    if (failed(rows))
+      return failure();
+  }
+  StateType state = getState().getType();
+  int64_t sizes[] = {0, state.getHeads(), state.getDim()};
+  for (Type type : getResultTypes()) {
+    SmallVector<OpFoldResult> dims;
+    for (auto [index, size] :
+         llvm::enumerate(cast<RankedTensorType>(type).getShape())) {
+      if (!ShapedType::isDynamic(size))
+        dims.push_back(b.getIndexAttr(size));
+      else if (index == 0)
+        dims.push_back(*rows);
+      else
+        dims.push_back(b.getIndexAttr(sizes[index]));
+    }
+    shapes.push_back(std::move(dims));
+  }
+  return success();
+}
+
 LogicalResult FinalizeOp::verify() {
   StateType state = getState().getType();
   if (state.getSegmented())
     return emitOpError("expected a state that is not segmented, but got ")
            << state << " [FIN1]";
-  ArrayRef<int64_t> output = cast<ShapedType>(getOutput().getType()).getShape();
-  if (!shapeFits(output, {state.getRows(), state.getHeads(), state.getDim()}))
-    return emitOpError("expected result 'output' of shape ")
+  bool places =
+      !getOuts().empty() && isa<MemRefType>(getOuts().front().getType());
+  if (places) {
+    if (getNumResults() != 0)
+      return emitOpError("expected no results where 'outs' are memrefs, but "
+                         "got ")
+             << getNumResults() << " [FIN5]";
+    for (Value out : getOuts())
+      if (!isa<MemRefType>(out.getType()))
+        return emitOpError("expected 'outs' to be memrefs all, or tensors all, "
+                           "but got ")
+               << getOuts().getTypes() << " [FIN5]";
+  } else if (!getOuts().empty() && getOuts().getTypes() != getResultTypes()) {
+    return emitOpError("expected 'outs' to be a tensor of the type of each "
+                       "result, (")
+           << getResultTypes() << "), but got (" << getOuts().getTypes()
+           << ") [FIN5]";
+  }
+  TypeRange types = places ? TypeRange(getOuts().getTypes())
+                           : TypeRange(getResultTypes());
+  StringRef what = places ? "destination" : "result";
+  if (types.empty() || types.size() > 2)
+    return emitOpError("expected 1 ")
+           << what << " (output) or 2 (output, statistic), but got "
+           << types.size() << " [FIN1]";
+  auto output = cast<ShapedType>(types[0]);
+  if (!shapeFits(output.getShape(),
+                 {state.getRows(), state.getHeads(), state.getDim()}))
+    return emitOpError("expected ")
+           << what << " 'output' of shape "
            << shapeText({state.getRows(), state.getHeads(), state.getDim()})
-           << ", but got " << shapeText(output) << " [FIN1]";
-  if (getStatistic()) {
-    ArrayRef<int64_t> shape =
-        cast<ShapedType>(getStatistic().getType()).getShape();
-    if (!shapeFits(shape, {state.getRows(), state.getHeads()}))
-      return emitOpError("expected result 'statistic' of shape ")
+           << ", but got " << shapeText(output.getShape()) << " [FIN1]";
+  if (types.size() > 1) {
+    auto statistic = cast<ShapedType>(types[1]);
+    if (!shapeFits(statistic.getShape(), {state.getRows(), state.getHeads()}))
+      return emitOpError("expected ")
+             << what << " 'statistic' of shape "
              << shapeText({state.getRows(), state.getHeads()}) << ", but got "
-             << shapeText(shape) << " [FIN1]";
+             << shapeText(statistic.getShape()) << " [FIN1]";
+    if (!statistic.getElementType().isF32())
+      return emitOpError("expected ")
+             << what << " 'statistic' to hold f32, but got "
+             << statistic.getElementType() << " [FIN1]";
   }
   if (!getSink())
     return success();

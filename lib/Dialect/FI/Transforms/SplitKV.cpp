@@ -39,9 +39,7 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
     getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops) {
       SplitAttr attr = op.getSplitAttr() ? op.getSplitAttr() : byOption;
-      // Places are written in one go; they keep the attribute.
-      if (!attr || op.getSegments() || !op.getOuts().empty() ||
-          !op.getNormaliser().canMerge())
+      if (!attr || op.getSegments() || !op.getNormaliser().canMerge())
         continue;
       split(op, attr);
     }
@@ -60,12 +58,13 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
                                         SegmentsType::get(&getContext()),
                                         op.getRows(), op.getView(), attr);
     Value sink = op.getSink();
-    SmallVector<Value> results(op.getResults());
+    SmallVector<Value> outs(op.getOuts());
 
     // The same attention, with another result.
     auto clone = cast<AttentionOp>(b.clone(*op));
     clone.removeSplitAttr();
     clone.getSinkMutable().clear();
+    clone.getOutsMutable().clear();
     clone.getSegmentsMutable().assign(segments);
     b.setInsertionPoint(op);
     OperationState rebuilt(loc, clone->getName(), clone->getOperands(),
@@ -81,12 +80,9 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
     if (op.returnsState()) {
       op.getResult(0).replaceAllUsesWith(merged);
     } else {
-      Type statistic = results.size() > 1 ? results[1].getType() : Type();
-      auto final = FinalizeOp::create(b, loc, results[0].getType(), statistic,
-                                      merged, sink);
-      results[0].replaceAllUsesWith(final.getOutput());
-      if (statistic)
-        results[1].replaceAllUsesWith(final.getStatistic());
+      auto final = FinalizeOp::create(b, loc, op.getResultTypes(), merged, sink,
+                                      outs);
+      op.replaceAllUsesWith(final.getResults());
     }
     op.erase();
   }

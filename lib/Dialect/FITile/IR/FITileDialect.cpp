@@ -47,6 +47,7 @@ void FITileDialect::initialize() {
       >();
   registerTypes();
   registerAttributes();
+  registerBytecode();
 }
 
 Operation *FITileDialect::materializeConstant(OpBuilder &b, Attribute value,

@@ -52,13 +52,13 @@ def FI_ProgramOp : FI_Op<"program", [
     ```mlir
     !ix = tensor<?xi32>
     fi.program @decode
-        plan(%indptr: !ix, %pages: !ix, %last: !ix)
+        plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
         run(%q: tensor<?x32x128xf32>, %k: memref<?x8x16x128xf32>,
             %v: memref<?x8x16x128xf32>) -> (tensor<?x32x128xf32>) {
       %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix)
           : memref<?x8x16x128xf32>, memref<?x8x16x128xf32>
           -> !fi.paged_kv<16x8x128xf32, HND>
-      %o = fi.attention %q over %kv scale(8.838835e-02)
+      %o = fi.attention %q rows(%qo : !ix) over %kv scale(8.838835e-02)
           : tensor<?x32x128xf32> over !fi.paged_kv<16x8x128xf32, HND>
           -> tensor<?x32x128xf32>
       fi.return %o : tensor<?x32x128xf32>
@@ -179,11 +179,18 @@ def FI_AttentionOp : FI_Op<"attention", [
     `pair<half>` or `pair<interleaved>` with a transform region, `captures(...)`
     values that the regions read, `query`/`key` transform regions,
     `score(...)` an attribute or a region, `mask(...)` attributes and a region,
-    `outs(...)` destinations where the query is a memref.
+    `outs(...)` destinations.
 
     Results: the output [rows, heads, dim of values] and, if a second result is
     named, the statistic [rows, heads] in f32; or one state. Rows beyond the last
     request are empty: output 0, statistic of no keys.
+
+    Destinations: where the query is a memref the results are written to the
+    memrefs of `outs`. Where it is a tensor, `outs` may name a tensor for each
+    result, whose buffer the result takes when tensors become memrefs (one-shot
+    bufferization); all of it is overwritten and nothing of it is read. Without
+    `outs` a buffer is allocated. Since `outs` may be left out, upstream's
+    DestinationStyleOpInterface, which demands it, is not implemented.
 
     Constraints: ATT1 to ATT19.
 
@@ -314,24 +321,43 @@ def FI_MergeOp : FI_Op<"merge", [Pure]> {
   let hasVerifier = 1;
 }
 
-def FI_FinalizeOp : FI_Op<"finalize", [Pure]> {
+def FI_FinalizeOp : FI_Op<"finalize", [
+    AttrSizedOperandSegments, AlwaysSpeculatable,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
   let summary = "output and statistic of a state";
   let description = [{
     Gives the output, rounded to the result's element type, and the statistic if a
     second result is named. A sink (one logit per query head, natural units) adds
-    `exp(sink)` to the weights' sum here, and so counts once (FIN2).
+    `exp(sink)` to the weights' sum here, and so counts once (FIN2). Destinations
+    in `outs(...)` are memrefs, and then there are no results, or a tensor for each
+    result, as those of `fi.attention` (FIN5).
 
     Example: `%o, %lse = fi.finalize %s sink(%sink : tensor<32xf32>) : !st -> tensor<?x32x128xbf16>, tensor<?x32xf32>`
   }];
   let arguments = (ins FI_StateType:$state,
-                       Optional<RankedTensorOf<[F32]>>:$sink);
-  let results = (outs RankedTensorOf<[F32, F16, BF16]>:$output,
-                      Optional<RankedTensorOf<[F32]>>:$statistic);
+                       Optional<AnyTypeOf<[RankedTensorOf<[F32]>, MemRefOf<[F32]>]>>:$sink,
+                       Variadic<FI_Rows>:$outs);
+  let results = (outs Variadic<RankedTensorOf<[F32, F16, BF16]>>:$results);
   let assemblyFormat = [{
-    $state (`sink` `(` $sink^ `:` type($sink) `)`)? attr-dict
-    `:` qualified(type($state)) `->` type($output) (`,` type($statistic)^)?
+    $state (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` qualified(type($state)) (`->` type($results)^)?
   }];
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$output, "::mlir::Type":$statistic,
+                   "::mlir::Value":$state, "::mlir::Value":$sink)>
+  ];
+  let extraClassDeclaration = [{
+    /// The results, null where they are not asked for or lie in memrefs.
+    ::mlir::Value getOutput() {
+      return getNumResults() > 0 ? getResult(0) : ::mlir::Value();
+    }
+    ::mlir::Value getStatistic() {
+      return getNumResults() > 1 ? getResult(1) : ::mlir::Value();
+    }
+  }];
 }
 
 def FI_SegmentsOp : FI_Op<"segments", [Pure]> {

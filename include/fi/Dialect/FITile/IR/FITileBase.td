@@ -37,6 +37,7 @@ def FITile_Dialect : Dialect {
   let extraClassDeclaration = [{
     void registerTypes();
     void registerAttributes();
+    void registerBytecode();
   }];
 }
 

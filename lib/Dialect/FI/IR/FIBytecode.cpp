@@ -1,0 +1,347 @@
+//===- FIBytecode.cpp - the fi dialect in bytecode ------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each type and attribute is a code and its parameters in order. Codes are never
+// reused. A change of what follows a code needs a new version, and a reader that
+// asks for the version it reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FI/IR/FIBytecode.h"
+#include "fi/Dialect/FI/IR/FI.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fi;
+
+/// Version 1: the first.
+static constexpr uint64_t kVersion = 1;
+
+namespace {
+
+enum class TypeCode : uint64_t { PagedKV, RaggedKV, State, Segments };
+enum class AttrCode : uint64_t {
+  Softmax,
+  Causal,
+  Window,
+  Any,
+  Softcap,
+  Target,
+  Schedule,
+  Split
+};
+
+/// Bits of a target's features.
+constexpr uint64_t kBf16Dot = 1, kAmx = 2;
+
+struct FIBytecodeInterface : BytecodeDialectInterface {
+  FIBytecodeInterface(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
+
+  //===--------------------------------------------------------------------===//
+  // Versions
+  //===--------------------------------------------------------------------===//
+
+  void writeVersion(DialectBytecodeWriter &writer) const override {
+    writer.writeVarInt(kVersion);
+  }
+  std::unique_ptr<DialectVersion>
+  readVersion(DialectBytecodeReader &reader) const override {
+    return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
+  }
+  /// Where ops of older versions become ops of this one. There are none older.
+  LogicalResult upgradeFromVersion(Operation *op,
+                                   const DialectVersion &version) const override {
+    return success(static_cast<const BytecodeVersion &>(version).number <=
+                   kVersion);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Types
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult writeType(Type type,
+                          DialectBytecodeWriter &writer) const override {
+    auto code = [&](TypeCode code) {
+      writer.writeVarInt(static_cast<uint64_t>(code));
+    };
+    return llvm::TypeSwitch<Type, LogicalResult>(type)
+        .Case([&](PagedKVType kv) {
+          code(TypeCode::PagedKV);
+          for (int64_t size : {kv.getPage(), kv.getHeads(), kv.getDim(),
+                               kv.getValueDimension()})
+            writer.writeSignedVarInt(size);
+          writer.writeType(kv.getElement());
+          writer.writeType(kv.getValueElement());
+          writer.writeVarInt(static_cast<uint64_t>(kv.getOrder()));
+          writer.writeType(kv.getIndex());
+          writer.writeOwnedBool(kv.getDense());
+          writer.writeOwnedBool(kv.getFused());
+          return success();
+        })
+        .Case([&](RaggedKVType kv) {
+          code(TypeCode::RaggedKV);
+          for (int64_t size :
+               {kv.getHeads(), kv.getDim(), kv.getValueDimension()})
+            writer.writeSignedVarInt(size);
+          writer.writeType(kv.getElement());
+          writer.writeType(kv.getValueElement());
+          writer.writeVarInt(static_cast<uint64_t>(kv.getOrder()));
+          writer.writeType(kv.getIndex());
+          return success();
+        })
+        .Case([&](StateType state) {
+          code(TypeCode::State);
+          for (int64_t size :
+               {state.getRows(), state.getHeads(), state.getDim()})
+            writer.writeSignedVarInt(size);
+          writer.writeType(state.getElement());
+          writer.writeAttribute(state.getNormaliser());
+          writer.writeOwnedBool(state.getSegmented());
+          return success();
+        })
+        .Case([&](SegmentsType) {
+          code(TypeCode::Segments);
+          return success();
+        })
+        .Default([](Type) { return failure(); });
+  }
+
+  Type readType(DialectBytecodeReader &reader) const override {
+    uint64_t code;
+    if (failed(reader.readVarInt(code)))
+      return {};
+    switch (static_cast<TypeCode>(code)) {
+    case TypeCode::PagedKV:
+      return readPagedKV(reader);
+    case TypeCode::RaggedKV:
+      return readRaggedKV(reader);
+    case TypeCode::State:
+      return readState(reader);
+    case TypeCode::Segments:
+      return SegmentsType::get(getContext());
+    }
+    reader.emitError() << "expected the code of a type of dialect 'fi', but got "
+                       << code;
+    return {};
+  }
+
+  Type readPagedKV(DialectBytecodeReader &reader) const {
+    int64_t page, heads, dim, valueDim;
+    Type element, valueElement, index;
+    HeadOrder order;
+    bool dense, fused;
+    if (failed(reader.readSignedVarInt(page)) ||
+        failed(reader.readSignedVarInt(heads)) ||
+        failed(reader.readSignedVarInt(dim)) ||
+        failed(reader.readSignedVarInt(valueDim)) ||
+        failed(reader.readType(element)) ||
+        failed(reader.readType(valueElement)) ||
+        failed(readOrder(reader, order)) || failed(reader.readType(index)) ||
+        failed(reader.readBool(dense)) || failed(reader.readBool(fused)))
+      return {};
+    return PagedKVType::getChecked([&] { return reader.emitError(); },
+                                   getContext(), page, heads, dim, valueDim,
+                                   element, valueElement, order, index, dense,
+                                   fused);
+  }
+
+  Type readRaggedKV(DialectBytecodeReader &reader) const {
+    int64_t heads, dim, valueDim;
+    Type element, valueElement, index;
+    HeadOrder order;
+    if (failed(reader.readSignedVarInt(heads)) ||
+        failed(reader.readSignedVarInt(dim)) ||
+        failed(reader.readSignedVarInt(valueDim)) ||
+        failed(reader.readType(element)) ||
+        failed(reader.readType(valueElement)) ||
+        failed(readOrder(reader, order)) || failed(reader.readType(index)))
+      return {};
+    return RaggedKVType::getChecked([&] { return reader.emitError(); },
+                                    getContext(), heads, dim, valueDim, element,
+                                    valueElement, order, index);
+  }
+
+  Type readState(DialectBytecodeReader &reader) const {
+    int64_t rows, heads, dim;
+    Type element;
+    NormaliserAttrInterface normaliser;
+    bool segmented;
+    if (failed(reader.readSignedVarInt(rows)) ||
+        failed(reader.readSignedVarInt(heads)) ||
+        failed(reader.readSignedVarInt(dim)) ||
+        failed(reader.readType(element)) ||
+        failed(reader.readAttribute(normaliser)) ||
+        failed(reader.readBool(segmented)))
+      return {};
+    return StateType::getChecked([&] { return reader.emitError(); },
+                                 getContext(), rows, heads, dim, element,
+                                 normaliser, segmented);
+  }
+
+  static LogicalResult readOrder(DialectBytecodeReader &reader,
+                                 HeadOrder &order) {
+    return readEnum<HeadOrder>(
+        reader, "an order of tokens and heads",
+        [](uint32_t number) { return symbolizeHeadOrder(number); }, order);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Attributes
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult writeAttribute(Attribute attr,
+                               DialectBytecodeWriter &writer) const override {
+    auto code = [&](AttrCode code) {
+      writer.writeVarInt(static_cast<uint64_t>(code));
+    };
+    auto bound = [&](std::optional<int64_t> value) {
+      writer.writeOwnedBool(value.has_value());
+      if (value)
+        writer.writeSignedVarInt(*value);
+    };
+    return llvm::TypeSwitch<Attribute, LogicalResult>(attr)
+        .Case([&](SoftmaxAttr softmax) {
+          code(AttrCode::Softmax);
+          writer.writeVarInt(static_cast<uint64_t>(softmax.getBase()));
+          return success();
+        })
+        .Case([&](CausalAttr) {
+          code(AttrCode::Causal);
+          return success();
+        })
+        .Case([&](WindowAttr window) {
+          code(AttrCode::Window);
+          bound(window.getLeft());
+          bound(window.getRight());
+          return success();
+        })
+        .Case([&](AnyAttr any) {
+          code(AttrCode::Any);
+          writer.writeAttributes(any.getMasks());
+          return success();
+        })
+        .Case([&](SoftcapAttr softcap) {
+          code(AttrCode::Softcap);
+          writer.writeAttribute(softcap.getCap());
+          return success();
+        })
+        .Case([&](TargetAttr target) {
+          code(AttrCode::Target);
+          writer.writeAttribute(target.getKind());
+          writer.writeSignedVarInt(target.getVectorBits());
+          writer.writeVarInt((target.getBf16Dot() ? kBf16Dot : 0) |
+                             (target.getAmx() ? kAmx : 0));
+          return success();
+        })
+        .Case([&](ScheduleAttr s) {
+          code(AttrCode::Schedule);
+          for (int64_t field :
+               {s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
+                s.getLanes(), s.getMaxRows(), s.getStream()})
+            writer.writeSignedVarInt(field);
+          return success();
+        })
+        .Case([&](SplitAttr split) {
+          code(AttrCode::Split);
+          writer.writeSignedVarInt(split.getKeys());
+          return success();
+        })
+        .Default([](Attribute) { return failure(); });
+  }
+
+  Attribute readAttribute(DialectBytecodeReader &reader) const override {
+    uint64_t code;
+    if (failed(reader.readVarInt(code)))
+      return {};
+    auto emitError = [&] { return reader.emitError(); };
+    MLIRContext *context = getContext();
+    switch (static_cast<AttrCode>(code)) {
+    case AttrCode::Softmax: {
+      LseBase base;
+      if (failed(readEnum<LseBase>(
+              reader, "the base of a log-sum-exp",
+              [](uint32_t number) { return symbolizeLseBase(number); }, base)))
+        return {};
+      return SoftmaxAttr::get(context, base);
+    }
+    case AttrCode::Causal:
+      return CausalAttr::get(context);
+    case AttrCode::Window: {
+      std::optional<int64_t> left, right;
+      if (failed(readBound(reader, left)) || failed(readBound(reader, right)))
+        return {};
+      return WindowAttr::getChecked(emitError, context, left, right);
+    }
+    case AttrCode::Any: {
+      SmallVector<Attribute> masks;
+      if (failed(reader.readAttributes(masks)))
+        return {};
+      return AnyAttr::getChecked(emitError, context,
+                                 ArrayRef<Attribute>(masks));
+    }
+    case AttrCode::Softcap: {
+      FloatAttr cap;
+      if (failed(reader.readAttribute(cap)))
+        return {};
+      return SoftcapAttr::getChecked(emitError, context, cap);
+    }
+    case AttrCode::Target: {
+      StringAttr kind;
+      int64_t bits;
+      uint64_t features;
+      if (failed(reader.readAttribute(kind)) ||
+          failed(reader.readSignedVarInt(bits)) ||
+          failed(reader.readVarInt(features)))
+        return {};
+      if (features & ~(kBf16Dot | kAmx)) {
+        emitError() << "expected features of a target among the bits "
+                    << (kBf16Dot | kAmx) << ", but got " << features;
+        return {};
+      }
+      return TargetAttr::getChecked(emitError, context, kind, bits,
+                                    (features & kBf16Dot) != 0,
+                                    (features & kAmx) != 0);
+    }
+    case AttrCode::Schedule: {
+      int64_t fields[7];
+      for (int64_t &field : fields)
+        if (failed(reader.readSignedVarInt(field)))
+          return {};
+      return ScheduleAttr::getChecked(emitError, context, fields[0], fields[1],
+                                      fields[2], fields[3], fields[4], fields[5],
+                                      fields[6]);
+    }
+    case AttrCode::Split: {
+      int64_t keys;
+      if (failed(reader.readSignedVarInt(keys)))
+        return {};
+      return SplitAttr::getChecked(emitError, context, keys);
+    }
+    }
+    emitError() << "expected the code of an attribute of dialect 'fi', but got "
+                << code;
+    return {};
+  }
+
+  static LogicalResult readBound(DialectBytecodeReader &reader,
+                                 std::optional<int64_t> &bound) {
+    bool present;
+    int64_t value;
+    if (failed(reader.readBool(present)))
+      return failure();
+    if (!present)
+      return success();
+    if (failed(reader.readSignedVarInt(value)))
+      return failure();
+    bound = value;
+    return success();
+  }
+};
+
+} // namespace
+
+void FIDialect::registerBytecode() { addInterfaces<FIBytecodeInterface>(); }
