@@ -25,7 +25,7 @@ struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
     RewritePatternSet patterns(&getContext());
     // Functions that the polynomials are not written for, by those they are.
     populateExpansionPatterns(patterns, {"exp2", "tan", "sinh", "cosh", "asinh",
-                                         "acosh", "atanh"});
+                                         "acosh", "atanh", "fpowi"});
     populateMathPolynomialApproximationPatterns(patterns);
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }

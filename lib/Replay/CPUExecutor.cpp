@@ -175,8 +175,7 @@ public:
   }
 
   double getCompileMilliseconds() const override {
-    const cpu::CompileTimes &times = code->getTimes();
-    return times.lower + times.translate + times.optimise + times.codegen;
+    return code->getTimes().total;
   }
 
 private:

@@ -68,9 +68,10 @@ static cl::opt<unsigned> vectorBits(
     cl::cat(category),
     cl::desc("Width of the vectors of --target=cpu (default 256: x86-64-v3)"));
 static cl::opt<unsigned> optLevel("fi-opt-level", cl::value_desc("0..3"),
-                                  cl::init(3), cl::cat(category),
-                                  cl::desc("Level of LLVM's optimiser "
-                                           "(default 3)"));
+                                  cl::init(2), cl::cat(category),
+                                  cl::desc("0: no optimiser; 2: what kernels "
+                                           "gain from (default); 3: all of "
+                                           "LLVM's -O3"));
 
 static const char *const overview =
     "fi-translate: makes code and packages of attention programs\n\n"

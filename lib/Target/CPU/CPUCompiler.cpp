@@ -52,8 +52,10 @@ private:
 /// A program runs here only if this machine has what its target says.
 static llvm::Error checkHost(TargetAttr target) {
   TargetAttr host = getHostTarget(target.getContext());
-  if (target.getVectorBits() > host.getVectorBits() ||
-      (target.getBf16Dot() && !host.getBf16Dot())) {
+  SmallVector<StringRef> present = getFeatures(host);
+  if (!llvm::all_of(getFeatures(target), [&](StringRef feature) {
+        return llvm::is_contained(present, feature);
+      })) {
     std::string text;
     llvm::raw_string_ostream(text)
         << "expected a target that this machine can execute, at most " << host
@@ -77,7 +79,7 @@ CompiledProgram::compile(ModuleOp module, StringRef name,
 
   CacheOptions cacheOptions = options.cache;
   cacheOptions.enabled &= !options.observe;
-  Cache cache(cacheOptions, module.getContext());
+  Cache cache(cacheOptions);
   std::string key;
   std::unique_ptr<CompiledProgram> program;
   if (cache.isEnabled()) {

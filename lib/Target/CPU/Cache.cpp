@@ -10,7 +10,6 @@
 #include "SharedObject.h"
 #include "fi/ABI/KernelABI.h"
 #include "fi/Support/File.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
@@ -94,8 +93,7 @@ static std::string findDirectory(const CacheOptions &options,
   return path.str().str();
 }
 
-Cache::Cache(const CacheOptions &options, MLIRContext *context)
-    : context(context) {
+Cache::Cache(const CacheOptions &options) {
   if (!options.enabled)
     return;
   std::string why;
@@ -118,10 +116,11 @@ void Cache::disable(StringRef why) {
   static std::atomic<bool> isReported(false);
   if (isReported.exchange(true))
     return;
-  mlir::emitWarning(UnknownLoc::get(context))
-      << "the cache of compiled programs is not used: " << why
-      << "; set FI_CACHE_DIR to a directory that can be written, or to nothing "
-         "to do without a cache";
+  // Without a handler, a context keeps warnings to itself.
+  llvm::errs()
+      << "warning: the cache of compiled programs is not used: " << why
+      << "; set FI_CACHE_DIR to a directory that can be written, or to "
+         "nothing to do without a cache\n";
 }
 
 std::string Cache::getPath(StringRef key) const {

@@ -27,8 +27,8 @@ std::string getCacheKey(mlir::ModuleOp prepared, TargetAttr target,
 
 class Cache {
 public:
-  /// An unusable directory is reported once in a process, as a warning.
-  Cache(const CacheOptions &options, mlir::MLIRContext *context);
+  /// An unusable directory is reported once in a process, on standard error.
+  explicit Cache(const CacheOptions &options);
 
   bool isEnabled() const { return !directory.empty(); }
   /// Loads an entry; null if there is none that is sound.
@@ -46,7 +46,6 @@ private:
   void disable(llvm::StringRef why);
   std::string getPath(llvm::StringRef key) const;
 
-  mlir::MLIRContext *context;
   std::string directory;
   struct Lock;
   std::unique_ptr<Lock> lock;

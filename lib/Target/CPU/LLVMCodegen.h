@@ -34,7 +34,15 @@ translate(mlir::ModuleOp module, TargetAttr target, bool definesVersion,
 llvm::Error emitCode(llvm::Module &ir, TargetAttr target, unsigned optLevel,
                      bool asAssembly, llvm::raw_pwrite_stream &os);
 
-/// One object for each module, made in parallel.
+/// The functions that convert f16 on a target without instructions for it.
+llvm::Expected<ObjectCode> compileHalfConversions(TargetAttr target);
+
+/// The names that `objects` use and do not define, sorted.
+llvm::Expected<std::vector<std::string>>
+findUndefined(llvm::ArrayRef<ObjectCode> objects);
+
+/// One object for each module, made in parallel, and what they need beside libc
+/// and libm.
 llvm::Expected<std::vector<ObjectCode>>
 compileKernels(llvm::ArrayRef<mlir::ModuleOp> kernels, TargetAttr target,
                unsigned optLevel, CompileTimes &times);

@@ -12,6 +12,10 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include <mutex>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 using namespace mlir;
 using namespace fi;
@@ -25,6 +29,7 @@ static constexpr llvm::StringLiteral kLevel3[] = {
 static constexpr llvm::StringLiteral kLevel4[] = {
     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 static constexpr llvm::StringLiteral kBf16Dot = "avx512bf16";
+static constexpr llvm::StringLiteral kAMX[] = {"amx-tile", "amx-bf16"};
 
 static bool hasAll(const llvm::StringMap<bool> &host,
                    ArrayRef<llvm::StringLiteral> features) {
@@ -45,6 +50,8 @@ SmallVector<StringRef> fi::cpu::getFeatures(TargetAttr target) {
     features.append(std::begin(kLevel4), std::end(kLevel4));
   if (target.getBf16Dot())
     features.push_back(kBf16Dot);
+  if (target.getAmx())
+    features.append(std::begin(kAMX), std::end(kAMX));
   return features;
 }
 
@@ -62,6 +69,17 @@ std::string fi::cpu::getTuning(TargetAttr target) {
   return llvm::sys::getHostCPUName().str();
 }
 
+/// The kernel gives the tile registers to processes that ask for them.
+static bool mayUseTiles() {
+#ifdef __linux__
+  constexpr int request = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM
+  static const bool may = syscall(SYS_arch_prctl, request, tileData) == 0;
+  return may;
+#else
+  return false;
+#endif
+}
+
 TargetAttr fi::cpu::getHostTarget(MLIRContext *context) {
   const llvm::StringMap<bool> &host = getHostFeatures();
   bool has256 = hasAll(host, kLevel3);
@@ -70,7 +88,9 @@ TargetAttr fi::cpu::getHostTarget(MLIRContext *context) {
                          has512   ? 512
                          : has256 ? 256
                                   : 128,
-                         has512 && host.lookup(kBf16Dot));
+                         has512 && host.lookup(kBf16Dot),
+                         has512 && host.lookup(kBf16Dot) &&
+                             hasAll(host, kAMX) && mayUseTiles());
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
@@ -93,9 +113,11 @@ fi::cpu::createMachine(TargetAttr target, unsigned optLevel) {
   std::string features;
   if (target.getBf16Dot())
     features = ("+" + kBf16Dot).str();
+  if (target.getAmx())
+    for (StringRef feature : kAMX)
+      features += (",+" + feature).str();
   auto level = optLevel == 0   ? llvm::CodeGenOptLevel::None
                : optLevel == 1 ? llvm::CodeGenOptLevel::Less
-               : optLevel == 2 ? llvm::CodeGenOptLevel::Default
                                : llvm::CodeGenOptLevel::Aggressive;
   return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(
       triple, getLevel(target), features, llvm::TargetOptions(),

@@ -55,9 +55,8 @@ static bool isInLibm(StringRef name) {
          (name.consume_back("f") && functions.contains(name));
 }
 
-/// The names that `objects` use and do not define, sorted.
-static Expected<std::vector<std::string>>
-findUndefined(llvm::ArrayRef<ObjectCode> objects) {
+Expected<std::vector<std::string>>
+fi::cpu::findUndefined(llvm::ArrayRef<ObjectCode> objects) {
   llvm::StringSet<> defined, used;
   for (const ObjectCode &code : objects) {
     auto object = llvm::object::ObjectFile::createObjectFile(
@@ -197,6 +196,8 @@ Error fi::cpu::linkSharedObject(llvm::ArrayRef<ObjectCode> objects,
                                         "noexecstack",
                                         "--hash-style=gnu",
                                         "--build-id=none",
+                                        "-z",
+                                        "now",
                                         "--threads=1",
                                         "--no-mmap-output-file"};
   std::vector<std::string> temporaries;

@@ -32,8 +32,9 @@ struct CacheOptions {
 };
 
 struct CompileOptions {
-  /// Level of LLVM's optimiser, 0 to 3.
-  unsigned optLevel = 3;
+  /// 0: no optimiser; 1: quick code generation; 2: what kernels gain from; 3:
+  /// LLVM's -O3, which takes longer for code of the same speed.
+  unsigned optLevel = 2;
   /// Called with the module after each stage ("fi", "fi_tile", "vector",
   /// "llvm"), for dumps. May be null; if not, nothing comes from the cache.
   std::function<void(llvm::StringRef stage, mlir::ModuleOp)> observe;
