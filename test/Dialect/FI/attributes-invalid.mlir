@@ -52,7 +52,12 @@ func.func private @f() attributes {a = #fi.target<cpu, vector_bits = 256, bf16_d
 
 // -----
 
-// expected-error @+1 {{expected 'vector_bits = ' or 'bf16_dot', but got 'fast'}}
+// expected-error @+1 {{expected bf16_dot with amx [TGT3]}}
+func.func private @f() attributes {a = #fi.target<cpu, vector_bits = 512, amx>}
+
+// -----
+
+// expected-error @+1 {{expected 'vector_bits = ', 'bf16_dot' or 'amx', but got 'fast'}}
 func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----

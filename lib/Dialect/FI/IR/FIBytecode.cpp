@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each type and attribute is a code and its parameters in order. Codes are never
-// reused. A change of what follows a code needs a new version, and a reader that
-// asks for the version it reads.
+// Each type and attribute is a code and its parameters in order. Codes are
+// never reused. A change of what follows a code needs a new version, and a
+// reader that asks for the version it reads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +53,9 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
   }
   /// Where ops of older versions become ops of this one. There are none older.
-  LogicalResult upgradeFromVersion(Operation *op,
-                                   const DialectVersion &version) const override {
+  LogicalResult
+  upgradeFromVersion(Operation *op,
+                     const DialectVersion &version) const override {
     return success(static_cast<const BytecodeVersion &>(version).number <=
                    kVersion);
   }
@@ -124,8 +125,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     case TypeCode::Segments:
       return SegmentsType::get(getContext());
     }
-    reader.emitError() << "expected the code of a type of dialect 'fi', but got "
-                       << code;
+    reader.emitError()
+        << "expected the code of a type of dialect 'fi', but got " << code;
     return {};
   }
 
@@ -143,10 +144,9 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
         failed(readOrder(reader, order)) || failed(reader.readType(index)) ||
         failed(reader.readBool(dense)) || failed(reader.readBool(fused)))
       return {};
-    return PagedKVType::getChecked([&] { return reader.emitError(); },
-                                   getContext(), page, heads, dim, valueDim,
-                                   element, valueElement, order, index, dense,
-                                   fused);
+    return PagedKVType::getChecked(
+        [&] { return reader.emitError(); }, getContext(), page, heads, dim,
+        valueDim, element, valueElement, order, index, dense, fused);
   }
 
   Type readRaggedKV(DialectBytecodeReader &reader) const {
@@ -312,8 +312,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
         if (failed(reader.readSignedVarInt(field)))
           return {};
       return ScheduleAttr::getChecked(emitError, context, fields[0], fields[1],
-                                      fields[2], fields[3], fields[4], fields[5],
-                                      fields[6]);
+                                      fields[2], fields[3], fields[4],
+                                      fields[5], fields[6]);
     }
     case AttrCode::Split: {
       int64_t keys;

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // The tensor and the memref form of an op of fi differ in their operands' types
-// and in who has the results: so an op is bufferized by putting buffers in place of
-// its tensors, and the results into `outs`.
+// and in who has the results: so an op is bufferized by putting buffers in
+// place of its tensors, and the results into `outs`.
 //
-// A KV view is no tensor. The analysis sees that a view op reads its tensors, but
-// not that an attention reads them again, later, through the view. Therefore a view
-// op (a) is read by ops of fi in its function only, which `verifyAnalysis` demands,
-// and (b) gets a copy of each tensor that some op may overwrite in place while the
-// view lives, which `resolveConflicts` inserts.
+// A KV view is no tensor. The analysis sees that a view op reads its tensors,
+// but not that an attention reads them again, later, through the view.
+// Therefore a view op (a) is read by ops of fi in its function only, which
+// `verifyAnalysis` demands, and (b) gets a copy of each tensor that some op may
+// overwrite in place while the view lives, which `resolveConflicts` inserts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,8 @@ bool isInProgram(Operation *op) {
 }
 
 /// The operands of an op, with buffers for tensors.
-FailureOr<SmallVector<Value>> getBuffers(RewriterBase &rewriter, ValueRange values,
+FailureOr<SmallVector<Value>> getBuffers(RewriterBase &rewriter,
+                                         ValueRange values,
                                          const BufferizationOptions &options,
                                          BufferizationState &state) {
   SmallVector<Value> buffers;
@@ -65,6 +66,16 @@ struct ReaderModel : BufferizableOpInterface::ExternalModel<Model, OpTy> {
   AliasingValueList getAliasingValues(Operation *, OpOperand &,
                                       const AnalysisState &) const {
     return {};
+  }
+  /// Bufferization by functions does not analyse programs and would, to be
+  /// safe, copy everything in them.
+  LogicalResult resolveConflicts(Operation *op, RewriterBase &rewriter,
+                                 const AnalysisState &analysis,
+                                 const BufferizationState &state) const {
+    if (isInProgram(op))
+      return success();
+    return cast<BufferizableOpInterface>(op).resolveTensorOpOperandConflicts(
+        rewriter, analysis, state);
   }
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
@@ -98,8 +109,7 @@ struct LoadModel : ReaderModel<LoadModel, fi::LoadOp> {
 // Views
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy>
-struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
+template <typename OpTy> struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
   using Base = ReaderModel<ViewModel<OpTy>, OpTy>;
 
   static bool ofTensors(Operation *op) {
@@ -124,9 +134,9 @@ struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
     return success();
   }
 
-  /// Whether an op may write in place to the buffer of a tensor after the view is
-  /// made. What comes before it on every path cannot come between it and a use: a
-  /// view lives no longer than one execution of the block that makes it.
+  /// Whether an op may write in place to the buffer of a tensor after the view
+  /// is made. What comes before it on every path cannot come between it and a
+  /// use: a view lives no longer than one execution of the block that makes it.
   static bool isOverwritten(Operation *view, Value tensor,
                             const AnalysisState &state) {
     Operation *function = view->getParentOfType<FunctionOpInterface>();
@@ -199,10 +209,10 @@ struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
 
 /// Where the results of an op are put: `outs`, or new buffers.
 template <typename OpTy>
-FailureOr<SmallVector<Value>> getPlaces(RewriterBase &rewriter, OpTy op,
-                                        llvm::function_ref<FailureOr<OpFoldResult>()> getRows,
-                                        const BufferizationOptions &options,
-                                        BufferizationState &state) {
+FailureOr<SmallVector<Value>>
+getPlaces(RewriterBase &rewriter, OpTy op,
+          llvm::function_ref<FailureOr<OpFoldResult>()> getRows,
+          const BufferizationOptions &options, BufferizationState &state) {
   if (!op.getOuts().empty())
     return getBuffers(rewriter, op.getOuts(), options, state);
   SmallVector<Value> places;
@@ -322,8 +332,9 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
         if (isa<TensorType>(argument.getType()))
           for (Operation *user : argument.getUsers())
             if (!isa<fi::LoadOp>(user))
-              return user->emitOpError("expected a captured tensor to be read by "
-                                       "fi.load where it is bufferized");
+              return user->emitOpError(
+                  "expected a captured tensor to be read by "
+                  "fi.load where it is bufferized");
     FailureOr<SmallVector<Value>> buffers =
         getBuffers(rewriter, op->getOperands(), options, state);
     if (failed(buffers))
@@ -339,9 +350,9 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
     FailureOr<SmallVector<Value>> places = getPlaces(
         rewriter, op,
         [&]() -> FailureOr<OpFoldResult> {
-          return OpFoldResult(memref::DimOp::create(rewriter, op.getLoc(),
-                                                    buffers->front(), 0)
-                                  .getResult());
+          return OpFoldResult(
+              memref::DimOp::create(rewriter, op.getLoc(), buffers->front(), 0)
+                  .getResult());
         },
         options, state);
     if (failed(places))
@@ -425,9 +436,10 @@ struct ProgramModel : ReaderModel<ProgramModel, ProgramOp> {
                           BufferizationState &) const {
     if (options.allowUnknownOps)
       return success();
-    return op->emitOpError("is not bufferized: its tensors become buffers when it "
-                           "is lowered to level 2; leave it as it is with "
-                           "'allow-unknown-ops'");
+    return op->emitOpError(
+        "is not bufferized: its tensors become buffers when it "
+        "is lowered to level 2; leave it as it is with "
+        "'allow-unknown-ops'");
   }
 };
 
@@ -450,7 +462,6 @@ void fi::registerBufferizableOpInterfaceExternalModels(
 }
 
 void fi::leavePrograms(BufferizationOptions &options) {
-  options.opFilter.denyOperation([](Operation *op) {
-    return isa<ProgramOp>(op) || isInProgram(op);
-  });
+  options.opFilter.denyOperation(
+      [](Operation *op) { return isa<ProgramOp>(op) || isInProgram(op); });
 }

@@ -38,8 +38,9 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
   }
   /// Where ops of older versions become ops of this one. There are none older.
-  LogicalResult upgradeFromVersion(Operation *op,
-                                   const DialectVersion &version) const override {
+  LogicalResult
+  upgradeFromVersion(Operation *op,
+                     const DialectVersion &version) const override {
     return success(static_cast<const BytecodeVersion &>(version).number <=
                    kVersion);
   }
@@ -63,9 +64,10 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     case TypeCode::Item:
       return ItemType::get(getContext());
     }
-    reader.emitError() << "expected the code of a type of dialect 'fi_tile', but "
-                          "got "
-                       << code;
+    reader.emitError()
+        << "expected the code of a type of dialect 'fi_tile', but "
+           "got "
+        << code;
     return {};
   }
 

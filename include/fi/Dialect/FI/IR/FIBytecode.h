@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the dialects of fi share when they are read from and written to bytecode.
-// Types and attributes go in field by field, never as text: text would be parsed
-// by today's grammar before anything could ask for the version it was written by.
+// What the dialects of fi share when they are read from and written to
+// bytecode. Types and attributes go in field by field, never as text: text
+// would be parsed by today's grammar before anything could ask for the version
+// it was written by.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,8 @@ struct BytecodeVersion : public mlir::DialectVersion {
   uint64_t number;
 };
 
-/// Reads a dialect's version; a version that `newest` does not know is an error.
+/// Reads a dialect's version; a version that `newest` does not know is an
+/// error.
 inline std::unique_ptr<mlir::DialectVersion>
 readBytecodeVersion(mlir::DialectBytecodeReader &reader,
                     llvm::StringRef dialect, uint64_t newest) {

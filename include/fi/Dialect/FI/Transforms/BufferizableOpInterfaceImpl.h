@@ -25,9 +25,10 @@ namespace fi {
 void registerBufferizableOpInterfaceExternalModels(
     mlir::DialectRegistry &registry);
 
-/// Keeps bufferization out of `fi.program`, whose tensors become buffers when it
-/// is lowered to level 2. With `allowUnknownOps` the ops of fi in a program stay as
-/// they are anyway; this keeps other ops there too, and needs no such option.
+/// Keeps bufferization out of `fi.program`, whose tensors become buffers when
+/// it is lowered to level 2. With `allowUnknownOps` the ops of fi in a program
+/// stay as they are anyway; this keeps other ops there too, and needs no such
+/// option.
 void leavePrograms(mlir::bufferization::BufferizationOptions &options);
 
 } // namespace fi
