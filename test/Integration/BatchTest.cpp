@@ -181,14 +181,15 @@ TEST(ValuesTest, ScoresFarApart) {
     text.scale = "1.0";
     Case(text.get(), {{3, 130}})
         .isRandom(false)
-        .adjust([=](const Signature &signature, std::vector<HostValue> &values) {
-          fillConstant(values[signature.find("q")].getTensor(), 50);
-          HostTensor keys = values[signature.find("k")].getTensor();
-          fillConstant(keys, -62.5);
-          for (int64_t h = 0; h < 2; ++h)
-            for (int64_t d = 0; d < 16; ++d)
-              keys.setFloat({best, h, d}, 62.5);
-        })
+        .adjust(
+            [=](const Signature &signature, std::vector<HostValue> &values) {
+              fillConstant(values[signature.find("q")].getTensor(), 50);
+              HostTensor keys = values[signature.find("k")].getTensor();
+              fillConstant(keys, -62.5);
+              for (int64_t h = 0; h < 2; ++h)
+                for (int64_t d = 0; d < 16; ++d)
+                  keys.setFloat({best, h, d}, 62.5);
+            })
         .check();
   }
 }
@@ -229,9 +230,10 @@ TEST(ValuesTest, TinyAndHuge) {
     double v = value;
     Case(causal(element).get(), {{3, 130}, {20, 30}})
         .isRandom(false)
-        .adjust([=](const Signature &signature, std::vector<HostValue> &values) {
-          fillConstant(values[signature.find("v")].getTensor(), v);
-        })
+        .adjust(
+            [=](const Signature &signature, std::vector<HostValue> &values) {
+              fillConstant(values[signature.find("v")].getTensor(), v);
+            })
         .check();
   }
 }
@@ -258,7 +260,8 @@ TEST(ValuesTest, NaNInOneRequestStaysThere) {
           continue;
         EXPECT_EQ(a[1].getFloat({row, head}), b[1].getFloat({row, head}));
         for (int64_t d = 0; d < 16; ++d)
-          EXPECT_EQ(a[0].getFloat({row, head, d}), b[0].getFloat({row, head, d}));
+          EXPECT_EQ(a[0].getFloat({row, head, d}),
+                    b[0].getFloat({row, head, d}));
       }
   }
 }
@@ -279,17 +282,18 @@ TEST(InvarianceTest, FixedSplitGivesEqualBitsInAnyBatch) {
         std::vector<Request> requests = {{rows, 700}};
         requests.insert(requests.end(), more.begin(), more.end());
         auto test = std::make_unique<Case>(text.get(), requests);
-        test->adjust([=](const Signature &signature,
-                         std::vector<HostValue> &values) {
-          // Equal data for the first request, whatever comes behind.
-          for (const char *name : {"q", "k", "v"}) {
-            HostTensor all = values[signature.find(name)].getTensor();
-            HostTensor first(all.getType(), {name[0] == 'q' ? rows : 700,
-                                             all.getSize(1), all.getSize(2)},
-                             all.getData());
-            fillNormal(first, name[0]);
-          }
-        });
+        test->adjust(
+            [=](const Signature &signature, std::vector<HostValue> &values) {
+              // Equal data for the first request, whatever comes behind.
+              for (const char *name : {"q", "k", "v"}) {
+                HostTensor all = values[signature.find(name)].getTensor();
+                HostTensor first(all.getType(),
+                                 {name[0] == 'q' ? rows : 700, all.getSize(1),
+                                  all.getSize(2)},
+                                 all.getData());
+                fillNormal(first, name[0]);
+              }
+            });
         return test;
       };
       auto alone = make({}), together = make({{1, 20}, {60, 300}, {5, 2000}});

@@ -73,8 +73,8 @@ std::string AttentionText::get() const {
     llvm::append_range(plan, std::vector<std::string>{"%indptr: " + ix,
                                                       "%pages: " + ix,
                                                       "%last: " + ix});
-    tables = " tables(%indptr, %pages, %last : " + ix + ", " + ix + ", " + ix +
-             ")";
+    tables =
+        " tables(%indptr, %pages, %last : " + ix + ", " + ix + ", " + ix + ")";
     break;
   case View::Dense: {
     std::string table = "tensor<?x?x" + index + ">";
@@ -111,7 +111,8 @@ std::string AttentionText::get() const {
 
   std::string result;
   llvm::raw_string_ostream os(result);
-  os << "module" << (target.empty() ? "" : " attributes {fi.target = " + target + "}")
+  os << "module"
+     << (target.empty() ? "" : " attributes {fi.target = " + target + "}")
      << " {\n  fi.program @p";
   if (!planText.empty())
     os << " plan(" << planText << ")";
@@ -139,7 +140,8 @@ std::string fi::test::scoreRegion(const std::string &operations) {
 }
 
 std::string fi::test::maskRegion(const std::string &operations) {
-  return "mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) {\n" +
+  return "mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) "
+         "{\n" +
          operations + "\n}";
 }
 
@@ -163,18 +165,16 @@ std::ostream &fi::test::operator<<(std::ostream &os, const Planned &planned) {
 }
 
 llvm::ArrayRef<Planned> fi::test::everyPlan() {
-  static const Planned plans[] = {{1, SplitChoice::None},
-                                  {2},
-                                  {5, SplitChoice::Balanced},
-                                  {16, SplitChoice::Balanced},
-                                  {2, SplitChoice::Fixed, 64},
-                                  {3, SplitChoice::Fixed, 128}};
+  static const Planned plans[] = {
+      {1, SplitChoice::None},      {2},
+      {5, SplitChoice::Balanced},  {16, SplitChoice::Balanced},
+      {2, SplitChoice::Fixed, 64}, {3, SplitChoice::Fixed, 128}};
   return plans;
 }
 
 std::vector<Request> fi::test::mixedBatch() {
-  return {{1, 1},  {1, 37}, {5, 5}, {3, 130}, {0, 20},
-          {4, 0},  {40, 150}, {9, 4}, {0, 0},   {1, 200}};
+  return {{1, 1}, {1, 37},   {5, 5}, {3, 130}, {0, 20},
+          {4, 0}, {40, 150}, {9, 4}, {0, 0},   {1, 200}};
 }
 
 mlir::MLIRContext &fi::test::getContext() {
@@ -204,8 +204,7 @@ HostTensor fi::test::floats(llvm::ArrayRef<double> values, DType type) {
 }
 
 bool fi::test::hasEqualBits(const HostTensor &a, const HostTensor &b) {
-  return a.getShape() == b.getShape() && a.isContiguous() &&
-         b.isContiguous() &&
+  return a.getShape() == b.getShape() && a.isContiguous() && b.isContiguous() &&
          std::memcmp(a.getData(), b.getData(),
                      a.getNumElements() * getByteSize(a.getType())) == 0;
 }
@@ -402,9 +401,11 @@ void Case::check(llvm::ArrayRef<Planned> plans) {
       passed &= one.passed();
       EXPECT_TRUE(one.passed())
           << one.name << ": " << one.failed << " of " << one.compared
-          << " differ, worst [" << llvm::join(llvm::map_range(one.worst, [](int64_t i) {
-               return std::to_string(i);
-             }), ", ")
+          << " differ, worst ["
+          << llvm::join(
+                 llvm::map_range(one.worst,
+                                 [](int64_t i) { return std::to_string(i); }),
+                 ", ")
           << "]: got " << one.got << ", expected " << one.expected
           << ", difference " << one.error << ", allowed " << one.tolerance;
     }

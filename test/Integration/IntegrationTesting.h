@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Makes the text of programs, compiles them for this CPU, and compares what they
-// compute on seeded batches with the reference interpreter, under every way of
-// splitting keys. Tolerances are those of docs/spec.md.
+// Makes the text of programs, compiles them for this CPU, and compares what
+// they compute on seeded batches with the reference interpreter, under every
+// way of splitting keys. Tolerances are those of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@
 
 namespace fi::test {
 
-/// The text of a program `p` with one attention: plan arguments qo and the view's
-/// tables; run arguments q, k and v (or kv).
+/// The text of a program `p` with one attention: plan arguments qo and the
+/// view's tables; run arguments q, k and v (or kv).
 struct AttentionText {
   enum class View { Paged, Dense, Ragged, Contiguous };
   View view = View::Paged;
@@ -88,16 +88,16 @@ public:
     return *this;
   }
   /// Changes the made inputs before anything runs.
-  Case &adjust(std::function<void(const Signature &, std::vector<HostValue> &)>
-                   change);
+  Case &adjust(
+      std::function<void(const Signature &, std::vector<HostValue> &)> change);
   /// Whether rounding errors may be taken as independent (NUM2).
   Case &isRandom(bool value) {
     independent = value;
     return *this;
   }
 
-  /// Level of LLVM's optimiser: 3, as it is used, if not said. Large grids take 0,
-  /// which halves their time: what differs in them is our own lowering.
+  /// Level of LLVM's optimiser: 3, as it is used, if not said. Large grids take
+  /// 0, which halves their time: what differs in them is our own lowering.
   Case &setOptLevel(unsigned level) {
     optLevel = level;
     return *this;

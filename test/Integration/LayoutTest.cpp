@@ -82,7 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"fused_nhd_dynamic_5", View::Paged, false, 5, true, true, "i64"},
         Layout{"dense_hnd_16", View::Dense, true, 16},
         Layout{"dense_nhd_1_i64", View::Dense, false, 1, false, false, "i64"},
-        Layout{"dense_fused_nhd_dynamic_16", View::Dense, false, 16, true, true},
+        Layout{"dense_fused_nhd_dynamic_16", View::Dense, false, 16, true,
+               true},
         Layout{"ragged_nhd", View::Ragged, false, 1},
         Layout{"ragged_hnd_i64", View::Ragged, true, 1, false, false, "i64"},
         Layout{"contiguous_nhd", View::Contiguous, false, 1},
@@ -108,21 +109,21 @@ TEST_P(TypesTest, Causal) {
   Case(text.get(), mixedBatch()).check();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Elements, TypesTest,
-    testing::Values(Types{"f32", "f32", "f32", "f32"},
-                    Types{"f16", "f16", "f16", "f16"},
-                    Types{"bf16", "bf16", "bf16", "bf16"},
-                    Types{"f32", "bf16", "bf16", "f32"},
-                    Types{"bf16", "f32", "f32", "bf16"},
-                    Types{"f32", "f16", "f16", "bf16"},
-                    Types{"f16", "bf16", "f32", "f16"},
-                    Types{"bf16", "bf16", "f16", "f32"},
-                    Types{"bf16", "f16", "bf16", "bf16"}),
-    [](const auto &info) {
-      return std::string(info.param.query) + "_" + info.param.keys + "_" +
-             info.param.values + "_" + info.param.output;
-    });
+INSTANTIATE_TEST_SUITE_P(Elements, TypesTest,
+                         testing::Values(Types{"f32", "f32", "f32", "f32"},
+                                         Types{"f16", "f16", "f16", "f16"},
+                                         Types{"bf16", "bf16", "bf16", "bf16"},
+                                         Types{"f32", "bf16", "bf16", "f32"},
+                                         Types{"bf16", "f32", "f32", "bf16"},
+                                         Types{"f32", "f16", "f16", "bf16"},
+                                         Types{"f16", "bf16", "f32", "f16"},
+                                         Types{"bf16", "bf16", "f16", "f32"},
+                                         Types{"bf16", "f16", "bf16", "bf16"}),
+                         [](const auto &info) {
+                           return std::string(info.param.query) + "_" +
+                                  info.param.keys + "_" + info.param.values +
+                                  "_" + info.param.output;
+                         });
 
 //===----------------------------------------------------------------------===//
 // Head dims
@@ -147,17 +148,15 @@ TEST_P(DimsTest, Causal) {
 
 INSTANTIATE_TEST_SUITE_P(
     HeadDims, DimsTest,
-    testing::Values(Dims{8, 8, "f32"}, Dims{40, 40, "f32"}, Dims{64, 64, "f32"},
-                    Dims{72, 72, "f32"}, Dims{80, 80, "f32"},
-                    Dims{96, 96, "f32"}, Dims{128, 128, "f32"},
-                    Dims{192, 192, "f32"}, Dims{256, 256, "f32"},
-                    Dims{512, 512, "f32"}, Dims{192, 128, "f32"},
-                    Dims{64, 40, "f32"}, Dims{8, 512, "f32"},
-                    Dims{8, 8, "bf16"}, Dims{40, 40, "bf16"},
-                    Dims{72, 72, "bf16"}, Dims{80, 80, "bf16"},
-                    Dims{256, 256, "bf16"}, Dims{192, 128, "bf16"},
-                    Dims{64, 40, "bf16"}, Dims{8, 8, "f16"},
-                    Dims{72, 72, "f16"}, Dims{64, 40, "f16"}),
+    testing::Values(
+        Dims{8, 8, "f32"}, Dims{40, 40, "f32"}, Dims{64, 64, "f32"},
+        Dims{72, 72, "f32"}, Dims{80, 80, "f32"}, Dims{96, 96, "f32"},
+        Dims{128, 128, "f32"}, Dims{192, 192, "f32"}, Dims{256, 256, "f32"},
+        Dims{512, 512, "f32"}, Dims{192, 128, "f32"}, Dims{64, 40, "f32"},
+        Dims{8, 512, "f32"}, Dims{8, 8, "bf16"}, Dims{40, 40, "bf16"},
+        Dims{72, 72, "bf16"}, Dims{80, 80, "bf16"}, Dims{256, 256, "bf16"},
+        Dims{192, 128, "bf16"}, Dims{64, 40, "bf16"}, Dims{8, 8, "f16"},
+        Dims{72, 72, "f16"}, Dims{64, 40, "f16"}),
     [](const auto &info) {
       return std::to_string(info.param.key) + "_" +
              std::to_string(info.param.value) + "_" + info.param.element;

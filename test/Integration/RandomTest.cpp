@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IntegrationTesting.h"
 #include "fi/Support/Random.h"
+#include "IntegrationTesting.h"
 #include <cstdlib>
 
 using namespace fi;
@@ -43,11 +43,11 @@ std::string randomSchedules(Random &random, int64_t lanes) {
     if (rows < 2)
       rows = 2;
     const int64_t keys[] = {16, 32, 48, 64, 128};
-    std::string text = "#fi.schedule<tile_rows = " + std::to_string(rows) +
-                       ", tile_keys = " + std::to_string(pick(random, keys)) +
-                       ", mr = " + std::to_string(mr) +
-                       ", nr = " + std::to_string(nr) + ", lanes = " +
-                       std::to_string(random.below(2) ? lanes : 1);
+    std::string text =
+        "#fi.schedule<tile_rows = " + std::to_string(rows) +
+        ", tile_keys = " + std::to_string(pick(random, keys)) +
+        ", mr = " + std::to_string(mr) + ", nr = " + std::to_string(nr) +
+        ", lanes = " + std::to_string(random.below(2) ? lanes : 1);
     if (maxRows)
       text += ", max_rows = " + std::to_string(maxRows);
     if (random.below(2))
@@ -109,22 +109,25 @@ TEST(RandomTest, EqualsReference) {
                       scoreRegion("%d = arith.subi %kp, %qp : index\n"
                                   "%i = arith.index_cast %d : index to i32\n"
                                   "%f = arith.sitofp %i : i32 to f32\n"
-                                  "%m = fi.load %sl[%qh] : " + heads +
+                                  "%m = fi.load %sl[%qh] : " +
+                                  heads +
                                   "\n%c = arith.constant 0.01 : f32\n"
                                   "%n = arith.mulf %m, %c : f32\n"
                                   "%b = arith.mulf %n, %f : f32\n"
                                   "%t = arith.addf %s, %b : f32\n"
-                                  "fi.yield %t : f32") + " ";
+                                  "fi.yield %t : f32") +
+                      " ";
       text.runArguments += ", %slope: " + heads;
     } else if (random.below(3) == 0) {
       text.clauses += "score(#fi.softcap<15.0>) ";
     }
-    const char *const masks[] = {"",
-                           "mask(#fi.causal) ",
-                           "mask(#fi.causal) ",
-                           "mask(#fi.window<left = 40, right = 3>) ",
-                           "mask(#fi.causal, #fi.window<left = 70>) ",
-                           "mask(#fi.any<#fi.window<left = 4>, #fi.causal>) "};
+    const char *const masks[] = {
+        "",
+        "mask(#fi.causal) ",
+        "mask(#fi.causal) ",
+        "mask(#fi.window<left = 40, right = 3>) ",
+        "mask(#fi.causal, #fi.window<left = 70>) ",
+        "mask(#fi.any<#fi.window<left = 4>, #fi.causal>) "};
     text.clauses += pick(random, masks);
     if (random.below(2))
       text.clauses += randomSchedules(random, 16);

@@ -73,13 +73,15 @@ INSTANTIATE_TEST_SUITE_P(
     Functions, MathTest,
     testing::Values(
         Named{"acos", "%f = math.acos %a : f32"},
-        Named{"acosh", "%b = arith.addf %a, %one : f32\n%f = math.acosh %b : f32"},
+        Named{"acosh",
+              "%b = arith.addf %a, %one : f32\n%f = math.acosh %b : f32"},
         Named{"asin", "%f = math.asin %a : f32"},
         Named{"asinh", "%f = math.asinh %a : f32"},
         Named{"atan", "%f = math.atan %a : f32"},
         Named{"atan2", "%f = math.atan2 %a, %den : f32"},
-        Named{"atanh", "%h = arith.constant 0.5 : f32\n"
-                       "%b = arith.mulf %a, %h : f32\n%f = math.atanh %b : f32"},
+        Named{"atanh",
+              "%h = arith.constant 0.5 : f32\n"
+              "%b = arith.mulf %a, %h : f32\n%f = math.atanh %b : f32"},
         Named{"cbrt", "%f = math.cbrt %a : f32"},
         Named{"ceil", "%f = math.ceil %den : f32"},
         Named{"copysign", "%f = math.copysign %a, %s : f32"},
@@ -109,12 +111,13 @@ INSTANTIATE_TEST_SUITE_P(
         Named{"tan", "%f = math.tan %a : f32"},
         Named{"tanh", "%f = math.tanh %a : f32"},
         Named{"trunc", "%f = math.trunc %den : f32"},
-        Named{"integers",
-              "%i = arith.fptosi %den : f32 to i32\n%b = math.absi %i : i32\n"
-              "%d = math.ctlz %b : i32\n%e = math.cttz %b : i32\n"
-              "%g = math.ctpop %b : i32\n%h = arith.addi %d, %e : i32\n"
-              "%j = arith.addi %h, %g : i32\n%k = arith.constant 31 : i32\n"
-              "%l = arith.andi %j, %k : i32\n%f = arith.sitofp %l : i32 to f32"}),
+        Named{
+            "integers",
+            "%i = arith.fptosi %den : f32 to i32\n%b = math.absi %i : i32\n"
+            "%d = math.ctlz %b : i32\n%e = math.cttz %b : i32\n"
+            "%g = math.ctpop %b : i32\n%h = arith.addi %d, %e : i32\n"
+            "%j = arith.addi %h, %g : i32\n%k = arith.constant 31 : i32\n"
+            "%l = arith.andi %j, %k : i32\n%f = arith.sitofp %l : i32 to f32"}),
     [](const auto &info) { return info.param.name; });
 
 class ArithTest : public testing::TestWithParam<Named> {};
@@ -130,11 +133,14 @@ INSTANTIATE_TEST_SUITE_P(
         Named{"floats",
               "%n = arith.negf %a : f32\n%b = arith.maximumf %n, %s : f32\n"
               "%d = arith.minimumf %b, %one : f32\n"
-              "%e = arith.maxnumf %d, %n : f32\n%g = arith.minnumf %e, %one : f32\n"
+              "%e = arith.maxnumf %d, %n : f32\n%g = arith.minnumf %e, %one : "
+              "f32\n"
               "%r = arith.remf %den, %one : f32\n%f = arith.subf %g, %r : f32"},
         Named{"comparisons",
-              "%p = arith.cmpf olt, %a, %s : f32\n%q = arith.cmpf une, %a, %one : "
-              "f32\n%u = arith.xori %p, %q : i1\n%v = arith.cmpf ord, %a, %s : f32\n"
+              "%p = arith.cmpf olt, %a, %s : f32\n%q = arith.cmpf une, %a, "
+              "%one : "
+              "f32\n%u = arith.xori %p, %q : i1\n%v = arith.cmpf ord, %a, %s : "
+              "f32\n"
               "%w = arith.andi %u, %v : i1\n%f = arith.uitofp %w : i1 to f32"},
         Named{"double", "%x1 = arith.extf %a : f32 to f64\n"
                         "%y1 = arith.mulf %x1, %x1 : f64\n"
@@ -145,41 +151,49 @@ INSTANTIATE_TEST_SUITE_P(
                       "%d = arith.andi %b, %m : i32\n"
                       "%e = arith.bitcast %d : i32 to f32\n"
                       "%f = arith.subf %a, %e : f32"},
-        Named{"divisions",
-              "%i = arith.index_cast %qp : index to i32\n"
-              "%k = arith.index_cast %kp : index to i32\n"
-              "%five = arith.constant 5 : i32\n%m7 = arith.constant -7 : i32\n"
-              "%b = arith.floordivsi %i, %m7 : i32\n"
-              "%d = arith.ceildivsi %k, %m7 : i32\n"
-              "%e = arith.ceildivui %k, %five : i32\n"
-              "%g = arith.remsi %i, %m7 : i32\n%h = arith.divui %k, %five : i32\n"
-              "%j = arith.addi %b, %d : i32\n%l = arith.subi %e, %g : i32\n"
-              "%n = arith.addi %j, %l : i32\n%o = arith.subi %n, %h : i32\n"
-              "%v = arith.sitofp %o : i32 to f32\n%f = arith.mulf %v, %a : f32"},
-        Named{"dynamic_divisions",
-              "%i = arith.index_cast %qp : index to i64\n"
-              "%k = arith.index_cast %kp : index to i64\n"
-              "%one64 = arith.constant 1 : i64\n%k1 = arith.addi %k, %one64 : i64\n"
-              "%b = arith.floordivsi %i, %k1 : i64\n"
-              "%d = arith.remui %k, %k1 : i64\n%e = arith.divsi %i, %k1 : i64\n"
-              "%g = arith.addi %b, %e : i64\n%h = arith.subi %g, %d : i64\n"
-              "%v = arith.sitofp %h : i64 to f32\n%f = arith.mulf %v, %a : f32"},
-        Named{"widths",
-              "%i = arith.index_cast %kp : index to i64\n"
-              "%b = arith.trunci %i : i64 to i8\n%d = arith.extsi %b : i8 to i16\n"
-              "%three = arith.constant 3 : i16\n%e = arith.muli %d, %three : i16\n"
-              "%g = arith.extui %e : i16 to i32\n%m = arith.constant 127 : i32\n"
-              "%h = arith.andi %g, %m : i32\n%j = arith.uitofp %h : i32 to f32\n"
-              "%n = arith.trunci %i : i64 to i4\n%o = arith.extui %n : i4 to i32\n"
-              "%p = arith.sitofp %o : i32 to f32\n%f = arith.subf %j, %p : f32"},
-        Named{"extremes",
-              "%i = arith.index_cast %kp : index to i32\n"
-              "%j = arith.index_cast %qp : index to i32\n"
-              "%b = arith.maxsi %i, %j : i32\n%d = arith.minsi %i, %j : i32\n"
-              "%e = arith.maxui %i, %j : i32\n%g = arith.minui %i, %j : i32\n"
-              "%h = arith.subi %b, %d : i32\n%k = arith.subi %e, %g : i32\n"
-              "%l = arith.addi %h, %k : i32\n%v = arith.sitofp %l : i32 to f32\n"
-              "%f = arith.mulf %v, %a : f32"},
+        Named{
+            "divisions",
+            "%i = arith.index_cast %qp : index to i32\n"
+            "%k = arith.index_cast %kp : index to i32\n"
+            "%five = arith.constant 5 : i32\n%m7 = arith.constant -7 : i32\n"
+            "%b = arith.floordivsi %i, %m7 : i32\n"
+            "%d = arith.ceildivsi %k, %m7 : i32\n"
+            "%e = arith.ceildivui %k, %five : i32\n"
+            "%g = arith.remsi %i, %m7 : i32\n%h = arith.divui %k, %five : i32\n"
+            "%j = arith.addi %b, %d : i32\n%l = arith.subi %e, %g : i32\n"
+            "%n = arith.addi %j, %l : i32\n%o = arith.subi %n, %h : i32\n"
+            "%v = arith.sitofp %o : i32 to f32\n%f = arith.mulf %v, %a : f32"},
+        Named{
+            "dynamic_divisions",
+            "%i = arith.index_cast %qp : index to i64\n"
+            "%k = arith.index_cast %kp : index to i64\n"
+            "%one64 = arith.constant 1 : i64\n%k1 = arith.addi %k, %one64 : "
+            "i64\n"
+            "%b = arith.floordivsi %i, %k1 : i64\n"
+            "%d = arith.remui %k, %k1 : i64\n%e = arith.divsi %i, %k1 : i64\n"
+            "%g = arith.addi %b, %e : i64\n%h = arith.subi %g, %d : i64\n"
+            "%v = arith.sitofp %h : i64 to f32\n%f = arith.mulf %v, %a : f32"},
+        Named{
+            "widths",
+            "%i = arith.index_cast %kp : index to i64\n"
+            "%b = arith.trunci %i : i64 to i8\n%d = arith.extsi %b : i8 to "
+            "i16\n"
+            "%three = arith.constant 3 : i16\n%e = arith.muli %d, %three : "
+            "i16\n"
+            "%g = arith.extui %e : i16 to i32\n%m = arith.constant 127 : i32\n"
+            "%h = arith.andi %g, %m : i32\n%j = arith.uitofp %h : i32 to f32\n"
+            "%n = arith.trunci %i : i64 to i4\n%o = arith.extui %n : i4 to "
+            "i32\n"
+            "%p = arith.sitofp %o : i32 to f32\n%f = arith.subf %j, %p : f32"},
+        Named{
+            "extremes",
+            "%i = arith.index_cast %kp : index to i32\n"
+            "%j = arith.index_cast %qp : index to i32\n"
+            "%b = arith.maxsi %i, %j : i32\n%d = arith.minsi %i, %j : i32\n"
+            "%e = arith.maxui %i, %j : i32\n%g = arith.minui %i, %j : i32\n"
+            "%h = arith.subi %b, %d : i32\n%k = arith.subi %e, %g : i32\n"
+            "%l = arith.addi %h, %k : i32\n%v = arith.sitofp %l : i32 to f32\n"
+            "%f = arith.mulf %v, %a : f32"},
         Named{"shifts",
               "%i = arith.index_cast %kp : index to i64\n"
               "%c5 = arith.constant 5 : i64\n%c3 = arith.constant 3 : i64\n"
@@ -187,14 +201,13 @@ INSTANTIATE_TEST_SUITE_P(
               "%n = arith.constant -1 : i64\n%e = arith.xori %d, %n : i64\n"
               "%g = arith.shrsi %e, %c5 : i64\n%h = arith.ori %g, %c3 : i64\n"
               "%f = arith.sitofp %h : i64 to f32"},
-        Named{"index",
-              "%c3 = index.constant 3\n%b = index.mul %kp, %c3\n"
-              "%d = index.sub %b, %qp\n%e = index.ceildivs %d, %c3\n"
-              "%g = index.floordivs %d, %c3\n%h = index.rems %d, %c3\n"
-              "%i = index.maxs %e, %g\n%j = index.add %i, %h\n"
-              "%k = index.shrs %j, %c3\n%l = index.xor %k, %c3\n"
-              "%m = index.casts %l : index to i32\n"
-              "%f = arith.sitofp %m : i32 to f32"},
+        Named{"index", "%c3 = index.constant 3\n%b = index.mul %kp, %c3\n"
+                       "%d = index.sub %b, %qp\n%e = index.ceildivs %d, %c3\n"
+                       "%g = index.floordivs %d, %c3\n%h = index.rems %d, %c3\n"
+                       "%i = index.maxs %e, %g\n%j = index.add %i, %h\n"
+                       "%k = index.shrs %j, %c3\n%l = index.xor %k, %c3\n"
+                       "%m = index.casts %l : index to i32\n"
+                       "%f = arith.sitofp %m : i32 to f32"},
         Named{"casts",
               "%i = arith.fptosi %den : f32 to i32\n"
               "%u = arith.fptoui %den : f32 to i64\n"
@@ -203,7 +216,8 @@ INSTANTIATE_TEST_SUITE_P(
               "%z1 = arith.subi %x1, %y1 : index\n"
               "%w = arith.index_cast %z1 : index to i64\n"
               "%v = arith.sitofp %w : i64 to f32\n"
-              "%h = arith.truncf %a : f32 to f16\n%g = arith.extf %h : f16 to f32\n"
+              "%h = arith.truncf %a : f32 to f16\n%g = arith.extf %h : f16 to "
+              "f32\n"
               "%d = arith.subf %a, %g : f32\n%f = arith.addf %v, %d : f32"},
         Named{"branches",
               "%c3 = arith.constant 3 : index\n"
@@ -215,7 +229,8 @@ INSTANTIATE_TEST_SUITE_P(
               "scf.yield %v, %qp : f32, index\n} else {\n"
               "scf.yield %a, %kp : f32, index\n}\n"
               "%i = arith.index_cast %n#1 : index to i32\n"
-              "%j = arith.sitofp %i : i32 to f32\n%f = arith.addf %n#0, %j : f32"}),
+              "%j = arith.sitofp %i : i32 to f32\n%f = arith.addf %n#0, %j : "
+              "f32"}),
     [](const auto &info) { return info.param.name; });
 
 //===----------------------------------------------------------------------===//
@@ -239,8 +254,8 @@ TEST(DivisorTest, WithoutAValueDoesNotTrap) {
         text.clauses =
             "captures(%n = %num : " + type + ", %d = %den : " + type + ")\n" +
             scoreRegion("%x = fi.load %n[" + std::string(by) + "] : " + type +
-                        "\n%y = fi.load %d[" + by + "] : " + type + "\n%z = " +
-                        operation + " %x, %y : " + e +
+                        "\n%y = fi.load %d[" + by + "] : " + type +
+                        "\n%z = " + operation + " %x, %y : " + e +
                         "\n%zero = arith.constant 0 : " + e +
                         "\n%u = arith.muli %z, %zero : " + e +
                         "\n%f = arith.sitofp %u : " + e +

@@ -72,9 +72,8 @@ fi.program @cascade
          "\n}\n";
 }
 
-class CascadeTest
-    : public testing::TestWithParam<std::tuple<const char *, const char *, bool>> {
-};
+class CascadeTest : public testing::TestWithParam<
+                        std::tuple<const char *, const char *, bool>> {};
 
 TEST_P(CascadeTest, EqualsReference) {
   auto [element, base, hasStatistic] = GetParam();
@@ -164,20 +163,25 @@ TEST_P(AppendTest, ThenAttention) {
   std::string order = append.order;
   std::string fused = append.isFused ? "2x" : "";
   std::string pool = "memref<?x" + fused +
-                     (order == "HND" ? "2x4x24x" : "4x2x24x") + append.pool + ">";
+                     (order == "HND" ? "2x4x24x" : "4x2x24x") + append.pool +
+                     ">";
   std::string kv = std::string("!fi.paged_kv<4x2x24x") + append.pool + ", " +
                    order + (append.isFused ? ", fused>" : ">");
   std::string fresh = std::string("tensor<?x2x24x") + append.fresh + ">";
   std::string pools = append.isFused ? "%k" : "%k, %v";
   std::string text =
       "!ix = tensor<?xi32>\n!q = tensor<?x4x24xf32>\n!lse = tensor<?x4xf32>\n"
-      "!pool = " + pool + "\n!kv = " + kv + "\n!new = " + fresh +
-      "\nfi.program @step plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)\n"
+      "!pool = " +
+      pool + "\n!kv = " + kv + "\n!new = " + fresh +
+      "\nfi.program @step plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: "
+      "!ix)\n"
       "    run(%q: !q, %nk: !new, %nv: !new, %k: !pool" +
-      (append.isFused ? "" : ", %v: !pool") + ") -> (!q, !lse) {\n"
-      "  %kv = fi.view.paged " + pools +
-      " tables(%indptr, %pages, %last : !ix, !ix, !ix) : !pool" +
-      (append.isFused ? "" : ", !pool") + " -> !kv\n"
+      (append.isFused ? "" : ", %v: !pool") +
+      ") -> (!q, !lse) {\n"
+      "  %kv = fi.view.paged " +
+      pools + " tables(%indptr, %pages, %last : !ix, !ix, !ix) : !pool" +
+      (append.isFused ? "" : ", !pool") +
+      " -> !kv\n"
       "  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, !new to !kv\n"
       "  %o, %l = fi.attention %q rows(%qo : !ix) over %kv scale(0.2) "
       "mask(#fi.causal) : !q over !kv -> !q, !lse\n"
@@ -244,6 +248,62 @@ fi.program @places plan(%qo: !ix, %indptr: !ix)
          mixedBatch())
         .check();
   }
+}
+
+// A state finalised into places, by a stage of its own and by its attention's.
+TEST(OutsTest, TakeFinalisedStates) {
+  Case(R"(
+!ix = tensor<?xi32>
+!m = memref<?x4x16xf32>
+!l = memref<?x4xf32>
+!t = tensor<?x2x16xf32>
+!kv = !fi.ragged_kv<2x16xf32>
+!st = !fi.state<?x4x16xf32, #fi.softmax<base = 2>>
+fi.program @places plan(%qo: !ix, %indptr: !ix)
+    run(%q: !m, %k: !t, %v: !t, %o: !m, %lse: !l) {
+  %kv = fi.view.ragged %k, %v indptr(%indptr : !ix) : !t, !t -> !kv
+  %s = fi.attention %q rows(%qo : !ix) over %kv scale(0.25) mask(#fi.causal) : !m over !kv -> !st
+  fi.finalize %s outs(%o, %lse : !m, !l) : !st
+  fi.return
+}
+)",
+       mixedBatch())
+      .check();
+  Case(R"(
+!ix = tensor<?xi32>
+!m = memref<?x4x16xf32>
+!l = memref<?x4xf32>
+!t = tensor<?x2x16xf32>
+!kv = !fi.ragged_kv<2x16xf32>
+fi.program @places plan(%qo: !ix, %indptr: !ix)
+    run(%q: !m, %k: !t, %v: !t, %o: !m, %lse: !l) {
+  %kv = fi.view.ragged %k, %v indptr(%indptr : !ix) : !t, !t -> !kv
+  fi.attention %q rows(%qo : !ix) over %kv scale(0.25) mask(#fi.causal) split(#fi.split<fixed = 64>) outs(%o, %lse : !m, !l) : !m over !kv
+  fi.return
+}
+)",
+       mixedBatch())
+      .check();
+}
+
+// A tensor beside a result names memory that it may take, and says nothing
+// else.
+TEST(OutsTest, OfTensorsChangeNoResult) {
+  Case(R"(
+!ix = tensor<?xi32>
+!q = tensor<?x4x16xf32>
+!l = tensor<?x4xf32>
+!t = tensor<?x2x16xf32>
+!kv = !fi.ragged_kv<2x16xf32>
+fi.program @places plan(%qo: !ix, %indptr: !ix)
+    run(%q: !q, %k: !t, %v: !t, %o: !q, %lse: !l) -> (!q, !l) {
+  %kv = fi.view.ragged %k, %v indptr(%indptr : !ix) : !t, !t -> !kv
+  %r:2 = fi.attention %q rows(%qo : !ix) over %kv scale(0.25) mask(#fi.causal) outs(%o, %lse : !q, !l) : !q over !kv -> !q, !l
+  fi.return %r#0, %r#1 : !q, !l
+}
+)",
+       mixedBatch())
+      .check();
 }
 
 } // namespace

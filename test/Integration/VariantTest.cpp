@@ -41,9 +41,8 @@ INSTANTIATE_TEST_SUITE_P(
         Clause{"right", "mask(#fi.window<right = 5>)"},
         Clause{"diagonal", "mask(#fi.window<left = 0, right = 0>)"},
         Clause{"both", "mask(#fi.causal, #fi.window<left = 64>)"},
-        Clause{"any",
-               "mask(#fi.any<#fi.window<left = 3, right = 2>, "
-               "#fi.window<right = 0>>)"},
+        Clause{"any", "mask(#fi.any<#fi.window<left = 3, right = 2>, "
+                      "#fi.window<right = 0>>)"},
         Clause{"softcap", "score(#fi.softcap<30.0>) mask(#fi.causal)"},
         Clause{"hard_softcap", "score(#fi.softcap<0.5>)"},
         Clause{"base_e", "normalise(#fi.softmax<base = e>) mask(#fi.causal)"},
@@ -100,7 +99,8 @@ TEST(MaskTest, PrefixLM) {
     AttentionText text = small(
         "captures(%pre = %prefix : tensor<?x" + std::string(index) + ">)\n" +
         maskRegion("%n = fi.load %pre[%req] : tensor<?x" + std::string(index) +
-                   ">\n%i = arith.index_cast %n : " + index + " to index\n"
+                   ">\n%i = arith.index_cast %n : " + index +
+                   " to index\n"
                    "%in = arith.cmpi slt, %kp, %i : index\n"
                    "%c = arith.cmpi sle, %kp, %qp : index\n"
                    "%m = arith.ori %in, %c : i1\nfi.yield %m : i1"));
@@ -134,8 +134,8 @@ TEST(MaskTest, Documents) {
               maskRegion("%a = fi.load %dc[%req, %qp] : tensor<?x?xi32>\n"
                          "%c = fi.load %dc[%req, %kp] : tensor<?x?xi32>\n"
                          "%m = arith.cmpi eq, %a, %c : i32\nfi.yield %m : i1"));
-    text.planArguments =
-        std::string(", %doc: tensor<?x?xi32>") + (isSorted ? " {fi.sorted}" : "");
+    text.planArguments = std::string(", %doc: tensor<?x?xi32>") +
+                         (isSorted ? " {fi.sorted}" : "");
     Case(text.get(), mixedBatch())
         .give("doc", documents(10, 200, DType::I32))
         .check();
@@ -144,11 +144,11 @@ TEST(MaskTest, Documents) {
 
 TEST(MaskTest, CapturedBits) {
   // Bits of a tree of drafts: [row of the batch, key].
-  AttentionText text = small(
-      "captures(%bits = %allowed : tensor<?x?xi1>)\n" +
-      maskRegion("%a = fi.load %bits[%req, %kp] : tensor<?x?xi1>\n"
-                 "%c = arith.cmpi sle, %kp, %qp : index\n"
-                 "%m = arith.andi %a, %c : i1\nfi.yield %m : i1"));
+  AttentionText text =
+      small("captures(%bits = %allowed : tensor<?x?xi1>)\n" +
+            maskRegion("%a = fi.load %bits[%req, %kp] : tensor<?x?xi1>\n"
+                       "%c = arith.cmpi sle, %kp, %qp : index\n"
+                       "%m = arith.andi %a, %c : i1\nfi.yield %m : i1"));
   text.planArguments = ", %allowed: tensor<?x?xi1>";
   HostTensor bits(DType::I1, {10, 200});
   for (int64_t r = 0; r < 10; ++r)
@@ -158,10 +158,10 @@ TEST(MaskTest, CapturedBits) {
 }
 
 TEST(MaskTest, RunTimeWindow) {
-  AttentionText text =
-      small("captures(%w = %width : index)\n" +
-            maskRegion("%e = arith.addi %kp, %w : index\n"
-                       "%m = arith.cmpi sge, %e, %qp : index\nfi.yield %m : i1"));
+  AttentionText text = small(
+      "captures(%w = %width : index)\n" +
+      maskRegion("%e = arith.addi %kp, %w : index\n"
+                 "%m = arith.cmpi sge, %e, %qp : index\nfi.yield %m : i1"));
   text.planArguments = ", %width: index";
   for (int64_t width : {0, 20, 1000})
     Case(text.get(), mixedBatch()).giveInteger("width", width).check();
@@ -185,19 +185,19 @@ TEST(MaskTest, PerHead) {
 TEST(MaskTest, DivisionByACapturedZero) {
   // A divisor that is 0 for requests that nobody guards is the reference's
   // error; here it is guarded, by select and in a branch that is not taken.
-  AttentionText text = small(
-      "captures(%blocks = %block : tensor<?xi32>)\n" +
-      maskRegion("%n = fi.load %blocks[%req] : tensor<?xi32>\n"
-                 "%i = arith.index_cast %n : i32 to index\n"
-                 "%z = arith.constant 0 : index\n"
-                 "%some = arith.cmpi sgt, %i, %z : index\n"
-                 "%m = scf.if %some -> i1 {\n"
-                 "%a = arith.divsi %qp, %i : index\n"
-                 "%c = arith.divsi %kp, %i : index\n"
-                 "%same = arith.cmpi eq, %a, %c : index\n"
-                 "scf.yield %same : i1\n} else {\n"
-                 "%t = arith.constant true\nscf.yield %t : i1\n}\n"
-                 "fi.yield %m : i1"));
+  AttentionText text =
+      small("captures(%blocks = %block : tensor<?xi32>)\n" +
+            maskRegion("%n = fi.load %blocks[%req] : tensor<?xi32>\n"
+                       "%i = arith.index_cast %n : i32 to index\n"
+                       "%z = arith.constant 0 : index\n"
+                       "%some = arith.cmpi sgt, %i, %z : index\n"
+                       "%m = scf.if %some -> i1 {\n"
+                       "%a = arith.divsi %qp, %i : index\n"
+                       "%c = arith.divsi %kp, %i : index\n"
+                       "%same = arith.cmpi eq, %a, %c : index\n"
+                       "scf.yield %same : i1\n} else {\n"
+                       "%t = arith.constant true\nscf.yield %t : i1\n}\n"
+                       "fi.yield %m : i1"));
   text.planArguments = ", %block: tensor<?xi32>";
   Case(text.get(), mixedBatch())
       .give("block", integers({4, 0, 1, 16, 0, 3, 0, 7}))
@@ -208,18 +208,16 @@ TEST(MaskTest, DivisionByACapturedZero) {
 // Scores in regions
 //===----------------------------------------------------------------------===//
 
-const char *const kAlibi =
-    "%d = arith.subi %kp, %qp : index\n"
-    "%i = arith.index_cast %d : index to i32\n"
-    "%f = arith.sitofp %i : i32 to f32\n"
-    "%m = fi.load %sl[%qh] : tensor<4xf32>\n"
-    "%b = arith.mulf %m, %f : f32\n"
-    "%t = arith.addf %s, %b : f32\nfi.yield %t : f32";
+const char *const kAlibi = "%d = arith.subi %kp, %qp : index\n"
+                           "%i = arith.index_cast %d : index to i32\n"
+                           "%f = arith.sitofp %i : i32 to f32\n"
+                           "%m = fi.load %sl[%qh] : tensor<4xf32>\n"
+                           "%b = arith.mulf %m, %f : f32\n"
+                           "%t = arith.addf %s, %b : f32\nfi.yield %t : f32";
 
 TEST(ScoreTest, Alibi) {
-  AttentionText text =
-      small("captures(%sl = %slope : tensor<4xf32>)\n" + scoreRegion(kAlibi) +
-            " mask(#fi.causal)");
+  AttentionText text = small("captures(%sl = %slope : tensor<4xf32>)\n" +
+                             scoreRegion(kAlibi) + " mask(#fi.causal)");
   text.runArguments = ", %slope: tensor<4xf32>";
   Case(text.get(), mixedBatch())
       .give("slope", floats({0.5, 0.25, 0.125, 0.0625}))
@@ -262,10 +260,11 @@ TEST(ScoreTest, Functions) {
                  "%t = arith.extf %n : bf16 to f32\n"
                  "%z = arith.constant 0.0 : f32\n%m = arith.mulf %t, %z : f32\n"
                  "%r = arith.addf %s, %m : f32\nfi.yield %r : f32"},
-      {"integers", "%a = arith.index_cast %kp : index to i64\n"
-                   "%c = arith.constant 5 : i64\n%r = arith.remsi %a, %c : i64\n"
-                   "%f = arith.sitofp %r : i64 to f32\n"
-                   "%t = arith.addf %s, %f : f32\nfi.yield %t : f32"},
+      {"integers",
+       "%a = arith.index_cast %kp : index to i64\n"
+       "%c = arith.constant 5 : i64\n%r = arith.remsi %a, %c : i64\n"
+       "%f = arith.sitofp %r : i64 to f32\n"
+       "%t = arith.addf %s, %f : f32\nfi.yield %t : f32"},
       {"shift", "%a = arith.index_cast %kp : index to i32\n"
                 "%c = arith.constant 3 : i32\n%r = arith.shrsi %a, %c : i32\n"
                 "%x = arith.xori %r, %c : i32\n"
@@ -306,16 +305,15 @@ TEST(ScoreTest, CapturesOfEveryType) {
   static const Planned plans[] = {{2}, {4, SplitChoice::Fixed, 64}};
   for (const Capture &capture : captures) {
     SCOPED_TRACE(capture.element);
-    std::string type =
-        "tensor<4x?x" + std::string(capture.element) + ">";
+    std::string type = "tensor<4x?x" + std::string(capture.element) + ">";
     // By head and position, which runs out of range: those read 0.
-    AttentionText text = small(
-        "captures(%c = %bias : " + type + ")\n" +
-        scoreRegion("%v = fi.load %c[%qh, %kp] : " + type + "\n" +
-                    capture.toFloat + "%t = arith.addf %s, " +
-                    (*capture.toFloat ? "%f" : "%v") +
-                    " : f32\nfi.yield %t : f32") +
-        " mask(#fi.causal)");
+    AttentionText text =
+        small("captures(%c = %bias : " + type + ")\n" +
+              scoreRegion("%v = fi.load %c[%qh, %kp] : " + type + "\n" +
+                          capture.toFloat + "%t = arith.addf %s, " +
+                          (*capture.toFloat ? "%f" : "%v") +
+                          " : f32\nfi.yield %t : f32") +
+              " mask(#fi.causal)");
     text.runArguments = ", %bias: " + type;
     HostTensor bias(capture.type, {4, 120});
     for (int64_t h = 0; h < 4; ++h)
@@ -324,7 +322,8 @@ TEST(ScoreTest, CapturesOfEveryType) {
         if (isFloat(capture.type))
           bias.setFloat({h, k}, value * 0.25);
         else
-          bias.setInteger({h, k}, capture.type == DType::I1 ? value & 1 : value);
+          bias.setInteger({h, k},
+                          capture.type == DType::I1 ? value & 1 : value);
       }
     Case(text.get(), mixedBatch()).give("bias", bias).check(plans);
   }
@@ -413,8 +412,8 @@ TEST(PositionsTest, Origin) {
     text.hasOrigin = true;
     text.index = index;
     Case(text.get(), mixedBatch())
-        .give("origin", integers({0, 5, 100, 7, 9, 1, 33, 2, 4, 1000, 77},
-                                 DType::I64))
+        .give("origin",
+              integers({0, 5, 100, 7, 9, 1, 33, 2, 4, 1000, 77}, DType::I64))
         .check();
   }
 }
