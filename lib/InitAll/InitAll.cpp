@@ -42,12 +42,13 @@
 using namespace mlir;
 
 void fi::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<FIDialect, tile::FITileDialect, amx::AMXDialect, arith::ArithDialect,
-                  bufferization::BufferizationDialect, cf::ControlFlowDialect, func::FuncDialect,
-                  index::IndexDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect,
-                  x86vector::X86VectorDialect>();
+  registry
+      .insert<FIDialect, tile::FITileDialect, amx::AMXDialect,
+              arith::ArithDialect, bufferization::BufferizationDialect,
+              cf::ControlFlowDialect, func::FuncDialect, index::IndexDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
+              vector::VectorDialect, x86vector::X86VectorDialect>();
   // What a function around fi's ops needs to be bufferized with them.
   registerBufferizableOpInterfaceExternalModels(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);

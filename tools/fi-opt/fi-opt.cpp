@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv,
       "fi-opt: runs passes and pipelines of fi over MLIR text or bytecode.\n"
-      "Levels: fi (what attention means), fi_tile (how a kernel computes), then "
+      "Levels: fi (what attention means), fi_tile (how a kernel computes), "
+      "then "
       "vector, scf, memref and llvm.\n",
       registry));
 }

@@ -44,33 +44,33 @@ typedef struct fi_key_range {
  * The key ranges of an item are `ranges[range_begin ...]`: first `full_ranges`
  * ranges in which every key is visible to every row and both ends are
  * multiples of tile_keys; then `partial_ranges` ranges in which the mask (and
- * the end of the keys) must be tested. An item without ranges is legal: its rows
- * are empty states. */
+ * the end of the keys) must be tested. An item without ranges is legal: its
+ * rows are empty states. */
 typedef struct fi_item {
   int32_t request;
   int32_t kv_head;
-  int32_t row_begin;      /* first packed row, within the request */
-  int32_t row_count;      /* valid packed rows, 1 ... tile_rows */
-  int32_t range_begin;    /* index into fi_work.ranges */
+  int32_t row_begin;   /* first packed row, within the request */
+  int32_t row_count;   /* valid packed rows, 1 ... tile_rows */
+  int32_t range_begin; /* index into fi_work.ranges */
   int32_t full_ranges;
   int32_t partial_ranges;
-  int32_t slot;           /* attention: state slot to write, or -1 for outputs;
-                             merge: first slot to read */
-  int32_t slot_count;     /* merge: number of consecutive slots; else 1 */
+  int32_t slot;       /* attention: state slot to write, or -1 for outputs;
+                         merge: first slot to read */
+  int32_t slot_count; /* merge: number of consecutive slots; else 1 */
   int32_t reserved;
-  int64_t q_begin;        /* row of the request's token 0 in the query tensor */
-  int64_t q_len;          /* query tokens of the request */
-  int64_t kv_len;         /* keys of the request's view */
-  int64_t kv_origin;      /* position of key 0 */
-  int64_t table_begin;    /* paged: first entry of the request in the page
-                             table; ragged: row of key 0 in the pool */
+  int64_t q_begin;     /* row of the request's token 0 in the query tensor */
+  int64_t q_len;       /* query tokens of the request */
+  int64_t kv_len;      /* keys of the request's view */
+  int64_t kv_origin;   /* position of key 0 */
+  int64_t table_begin; /* paged: first entry of the request in the page
+                          table; ragged: row of key 0 in the pool */
 } fi_item;
 
 /* What a launch works on; one per stage and body. */
 typedef struct fi_work {
   const fi_item *items;
   const fi_key_range *ranges;
-  float *state_o;   /* [slot][tile_rows][dim_vo], normalised over its own keys */
+  float *state_o; /* [slot][tile_rows][dim_vo], normalised over its own keys */
   float *state_lse; /* [slot][tile_rows], base 2; -inf for an empty row */
 } fi_work;
 
@@ -80,7 +80,8 @@ typedef struct fi_work {
  * buffer of rank r takes 1 + 2r slots (data pointer, r sizes, r strides in
  * elements); a scalar takes one (f32: in the low 32 bits; integers: sign
  * extended). `scratch` has the bytes that the manifest states for the body,
- * private to the calling thread, aligned to FI_ALIGNMENT, contents arbitrary. */
+ * private to the calling thread, aligned to FI_ALIGNMENT, contents arbitrary.
+ */
 typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
                               int64_t begin, int64_t end, void *scratch);
 

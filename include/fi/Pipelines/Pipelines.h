@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each stage is a function that fills a pass manager, and a registered pipeline of
-// the same name in fi-opt; the whole road to the CPU is their concatenation.
+// Each stage is a function that fills a pass manager, and a registered pipeline
+// of the same name in fi-opt; the whole road to the CPU is their concatenation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,7 @@
 namespace fi {
 
 /// Options of the stages that depend on what the target can multiply.
-struct TilePipelineOptions
-    : mlir::PassPipelineOptions<TilePipelineOptions> {
+struct TilePipelineOptions : mlir::PassPipelineOptions<TilePipelineOptions> {
   Option<bool> bf16Dot{*this, "bf16-dot",
                        llvm::cl::desc("the target multiplies bf16 pairs"),
                        llvm::cl::init(false)};

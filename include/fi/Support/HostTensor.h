@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What interpreters and tools compute on: a typed, strided block of host memory,
-// owned or borrowed, with exact conversion of every element type to and from
-// double and int64.
+// What interpreters and tools compute on: a typed, strided block of host
+// memory, owned or borrowed, with exact conversion of every element type to and
+// from double and int64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,8 @@ int64_t getByteSize(DType type);
 llvm::StringRef getName(DType type);
 std::optional<DType> parseDType(llvm::StringRef name);
 bool isFloat(DType type);
-/// The type in memory of an MLIR element type (`index` is i64); none if there is
-/// no such type.
+/// The type in memory of an MLIR element type (`index` is i64); none if there
+/// is no such type.
 std::optional<DType> getDType(mlir::Type elementType);
 
 /// Reads and writes one element. Floats are rounded to nearest, ties to even.

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One microkernel for every product: `mr` rows by `nr` vectors of accumulators in
-// registers, over k. The first operand is a buffer, read as scalars that are spread
-// over a vector. The second is read as vectors of columns: packed and transposed
-// (keys), as it lies in memory (values in f32), or packed and widened or paired
-// (narrow values). With bf16, one step is a pair of k.
+// One microkernel for every product: `mr` rows by `nr` vectors of accumulators
+// in registers, over k. The first operand is a buffer, read as scalars that are
+// spread over a vector. The second is read as vectors of columns: packed and
+// transposed (keys), as it lies in memory (values in f32), or packed and
+// widened or paired (narrow values). With bf16, one step is a pair of k.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,9 +57,8 @@ Value KernelLowering::loadOperandRow(DotOp op, Value row, Value column,
   if (width == W)
     return words;
   Value zero = splatVector(b.getI32Type(), 0);
-  return vector::InsertStridedSliceOp::create(b, loc, words, zero,
-                                              ArrayRef<int64_t>{0},
-                                              ArrayRef<int64_t>{1});
+  return vector::InsertStridedSliceOp::create(
+      b, loc, words, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
 }
 
 /// Lane j of row i becomes lane i of row j, by halves.
@@ -91,8 +90,7 @@ Value KernelLowering::packTransposed(DotOp op, int64_t columnsPerPanel) {
   Type element = pairs ? Type(b.getI32Type()) : Type(b.getF32Type());
   Value panel = allocateRaw({panels, steps, columnsPerPanel}, element);
   loop(index(0), index(columns), W, [&](Value first) {
-    Value which =
-        arith::DivUIOp::create(b, loc, first, index(columnsPerPanel));
+    Value which = arith::DivUIOp::create(b, loc, first, index(columnsPerPanel));
     Value within =
         arith::RemUIOp::create(b, loc, first, index(columnsPerPanel));
     auto block = [&](Value step, int64_t width) {
@@ -106,8 +104,7 @@ Value KernelLowering::packTransposed(DotOp op, int64_t columnsPerPanel) {
     };
     int64_t whole = steps / W * W;
     if (whole > 0)
-      loop(index(0), index(whole), W,
-           [&](Value step) { block(step, W); });
+      loop(index(0), index(whole), W, [&](Value step) { block(step, W); });
     if (steps > whole)
       block(index(whole), steps - whole);
   });
@@ -141,8 +138,8 @@ Value KernelLowering::packPairs(DotOp op) {
     Value offsets[2];
     if (source != kvRows.end())
       for (int i : {0, 1})
-        offsets[i] = memref::LoadOp::create(b, loc, source->second.offsets,
-                                            add(row, i));
+        offsets[i] =
+            memref::LoadOp::create(b, loc, source->second.offsets, add(row, i));
     if (source != kvRows.end())
       for (int i : {0, 1})
         for (int64_t column = 0; column < columns; column += FI_ALIGNMENT / 2)
@@ -153,13 +150,13 @@ Value KernelLowering::packPairs(DotOp op) {
       Value halves[2];
       for (int i : {0, 1}) {
         if (source != kvRows.end())
-          halves[i] = vector::LoadOp::create(
-              b, loc, narrow, source->second.base,
-              ValueRange{add(offsets[i], column)});
+          halves[i] =
+              vector::LoadOp::create(b, loc, narrow, source->second.base,
+                                     ValueRange{add(offsets[i], column)});
         else
-          halves[i] = vector::LoadOp::create(
-              b, loc, narrow, buffers.lookup(op.getB()),
-              ValueRange{add(row, i), index(column)});
+          halves[i] =
+              vector::LoadOp::create(b, loc, narrow, buffers.lookup(op.getB()),
+                                     ValueRange{add(row, i), index(column)});
       }
       SmallVector<int64_t> lanes;
       for (int64_t lane = 0; lane < width; ++lane) {
@@ -181,8 +178,8 @@ Value KernelLowering::packPairs(DotOp op) {
 // Few rows
 //===----------------------------------------------------------------------===//
 
-/// Sums of the lanes of W vectors, as the lanes of one: halves of two vectors onto
-/// each other, then of two of those.
+/// Sums of the lanes of W vectors, as the lanes of one: halves of two vectors
+/// onto each other, then of two of those.
 Value KernelLowering::sumLanes(SmallVector<Value> vectors) {
   for (int64_t half = W / 2; half >= 1; half /= 2) {
     SmallVector<int64_t> low, high;
@@ -203,9 +200,9 @@ Value KernelLowering::sumLanes(SmallVector<Value> vectors) {
   return vectors[0];
 }
 
-/// a times the transposed b, where a has few rows: both are read along k as they
-/// lie, `mr` rows by W / mr columns at a time, and lanes are summed at the end. This
-/// spares the transposition, which no number of rows would pay for.
+/// a times the transposed b, where a has few rows: both are read along k as
+/// they lie, `mr` rows by W / mr columns at a time, and lanes are summed at the
+/// end. This spares the transposition, which no number of rows would pay for.
 void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
                                   bool pairs) {
   int64_t mr = schedule.getMr(), keys = W / mr;
@@ -216,8 +213,9 @@ void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
   VectorType sumType = vectorOf(f32);
   VectorType pairType = VectorType::get({2 * W}, b.getBF16Type());
   auto asPairs = [&](Value words) -> Value {
-    return pairs ? vector::BitCastOp::create(b, loc, pairType, words).getResult()
-                 : words;
+    return pairs
+               ? vector::BitCastOp::create(b, loc, pairType, words).getResult()
+               : words;
   };
   loop(index(0), index(columns), keys, [&](Value column) {
     loop(index(0), rowBound, mr, [&](Value row) {
@@ -227,9 +225,9 @@ void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
           right.push_back(
               asPairs(loadOperandRow(op, add(column, j), k, width, pairs)));
         for (int64_t i = 0; i < mr; ++i) {
-          Value left = vector::LoadOp::create(
-              b, loc, VectorType::get({width}, word), aBuffer,
-              ValueRange{add(row, i), k});
+          Value left =
+              vector::LoadOp::create(b, loc, VectorType::get({width}, word),
+                                     aBuffer, ValueRange{add(row, i), k});
           if (width < W) // what lies beyond in the buffer may be anything
             left = vector::InsertStridedSliceOp::create(
                 b, loc, left, splatVector(word, 0.0), ArrayRef<int64_t>{0},
@@ -249,8 +247,8 @@ void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
       SmallVector<Value> sums(W, splatVector(f32, 0.0));
       int64_t whole = steps / W * W;
       if (whole > 0) {
-        auto k = scf::ForOp::create(b, loc, index(0), index(whole), index(W),
-                                    sums);
+        auto k =
+            scf::ForOp::create(b, loc, index(0), index(whole), index(W), sums);
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(k.getBody());
         scf::YieldOp::create(
@@ -330,8 +328,9 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
       Value copy = allocate(op.getType());
       loop(index(0), rowBound, 1, [&](Value row) {
         for (int64_t v = 0; v < vectors; ++v)
-          storeVector(loadVector(accBuffer, {row, index(v * W)}, b.getF32Type()),
-                      copy, {row, index(v * W)});
+          storeVector(
+              loadVector(accBuffer, {row, index(v * W)}, b.getF32Type()), copy,
+              {row, index(v * W)});
       });
       accBuffer = copy;
     }
@@ -363,8 +362,8 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
       return vector::LoadOp::create(b, loc, vectorOf(wordType), panel,
                                     ValueRange{which, k, index(j * W)});
     };
-  } else if (!pairs && rows != kvRows.end() &&
-             rows->second.element.isF32() && columns % W == 0 &&
+  } else if (!pairs && rows != kvRows.end() && rows->second.element.isF32() &&
+             columns % W == 0 &&
              (rows->second.adjacent || schedule.getStream())) {
     KVRows source = rows->second;
     loadB = [=](Value k, Value column, int64_t j) -> Value {
@@ -403,14 +402,15 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
             init.push_back(splatVector(f32, 0.0));
             continue;
           }
-          Value old = loadVector(accBuffer, {add(row, i), add(column, j * W)},
-                                 f32);
+          Value old =
+              loadVector(accBuffer, {add(row, i), add(column, j * W)}, f32);
           init.push_back(
               scale ? arith::MulFOp::create(b, loc, old, scale).getResult()
                     : old);
         }
       }
-      auto k = scf::ForOp::create(b, loc, index(0), index(steps), index(1), init);
+      auto k =
+          scf::ForOp::create(b, loc, index(0), index(steps), index(1), init);
       {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(k.getBody());

@@ -32,8 +32,9 @@ using namespace fi;
 using namespace fi::tile;
 
 KernelLowering::KernelLowering(KernelOp kernel, TargetAttr target)
-    : kernel(kernel), schedule(kernel.getSchedule()), b(kernel),
-      entry(kernel), loc(kernel.getLoc()), W(target.getVectorBits() / 32), matrixTiles(target.getAmx()) {}
+    : kernel(kernel), schedule(kernel.getSchedule()), b(kernel), entry(kernel),
+      loc(kernel.getLoc()), W(target.getVectorBits() / 32),
+      matrixTiles(target.getAmx()) {}
 
 FailureOr<int64_t> KernelLowering::run() {
   if (schedule.getTileRows() < 2)
@@ -130,9 +131,9 @@ LogicalResult KernelLowering::lowerForItems(ForItemsOp op) {
   b.setInsertionPointToStart(items.getBody());
   Value bytes = mul(items.getInductionVar(), sizeof(fi_item));
   Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
-  itemPointer = LLVM::GEPOp::create(b, loc, itemsPointer.getType(),
-                                    b.getI8Type(), itemsPointer,
-                                    ArrayRef<LLVM::GEPArg>{offset});
+  itemPointer =
+      LLVM::GEPOp::create(b, loc, itemsPointer.getType(), b.getI8Type(),
+                          itemsPointer, ArrayRef<LLVM::GEPArg>{offset});
   rowBound = roundUp(itemField(Field::RowCount), schedule.getMr());
   rowVectorBound = roundUp(rowBound, W);
   return lowerBlock(op.getBody().front());
@@ -236,7 +237,8 @@ LogicalResult KernelLowering::hoistInvariants(Region &body) {
   return materialise(targets.getArrayRef(), nullptr);
 }
 
-/// Lowers a loop's body. What is computed in it is gone after it: it may not run.
+/// Lowers a loop's body. What is computed in it is gone after it: it may not
+/// run.
 LogicalResult KernelLowering::lowerBody(Block &body, ValueRange carried) {
   llvm::DenseMap<Value, Value> saved = buffers;
   llvm::DenseSet<Operation *> savedLowered = lowered;
@@ -263,9 +265,9 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
   loop(lower, upper, 1, [&](Value number) {
     Value bytes = mul(number, sizeof(fi_key_range));
     Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
-    Value range = LLVM::GEPOp::create(b, loc, rangesPointer.getType(),
-                                      b.getI8Type(), rangesPointer,
-                                      ArrayRef<LLVM::GEPArg>{offset});
+    Value range =
+        LLVM::GEPOp::create(b, loc, rangesPointer.getType(), b.getI8Type(),
+                            rangesPointer, ArrayRef<LLVM::GEPArg>{offset});
     Value begin = loadField(range, offsetof(fi_key_range, begin), 64);
     Value end = loadField(range, offsetof(fi_key_range, end), 64);
     loop(begin, end, op.getStep(), [&](Value key) {
@@ -280,12 +282,12 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
 LogicalResult KernelLowering::lowerFor(Operation *operation) {
   auto op = cast<scf::ForOp>(operation);
   if (failed(hoistInvariants(op.getRegion())) ||
-      failed(bindCarried(op.getInits(), op.getRegionIterArgs(),
-                         op.getResults())))
+      failed(
+          bindCarried(op.getInits(), op.getRegionIterArgs(), op.getResults())))
     return failure();
-  auto counted = scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
-                                    scalar(op.getUpperBound()),
-                                    scalar(op.getStep()));
+  auto counted =
+      scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
+                         scalar(op.getUpperBound()), scalar(op.getStep()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(counted.getBody());
   scalars.map(op.getInductionVar(), counted.getInductionVar());
@@ -297,8 +299,9 @@ LogicalResult KernelLowering::lowerIf(Operation *operation) {
   if (op.getNumResults() != 0)
     return op.emitOpError("expected branches without results at this level");
   // What a branch computes stays in it.
-  auto branch = scf::IfOp::create(b, loc, scalar(op.getCondition()),
-                                  /*withElseRegion=*/!op.getElseRegion().empty());
+  auto branch =
+      scf::IfOp::create(b, loc, scalar(op.getCondition()),
+                        /*withElseRegion=*/!op.getElseRegion().empty());
   for (unsigned number : {0u, 1u}) {
     Region &from = op->getRegion(number);
     if (from.empty())

@@ -1,4 +1,5 @@
-//===- KernelLowering.h - one tile kernel to loops over vectors --*- C++ -*-===//
+//===- KernelLowering.h - one tile kernel to loops over vectors --*- C++
+//-*-===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +15,9 @@
 //             asks for them, in loops over rows that keep values in vectors.
 //
 // The members are implemented by topic: FITileToVector.cpp (signature, control
-// flow), RowLoops.cpp (elementwise work), Dot.cpp and MatrixTiles.cpp (products), Memory.cpp (ABI,
-// loads and stores), Math.cpp (functions on vectors).
+// flow), RowLoops.cpp (elementwise work), Dot.cpp and MatrixTiles.cpp
+// (products), Memory.cpp (ABI, loads and stores), Math.cpp (functions on
+// vectors).
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +37,8 @@ class KernelLowering {
 public:
   KernelLowering(KernelOp kernel, TargetAttr target);
 
-  /// Creates the function before the kernel. Returns the scratch bytes it needs.
+  /// Creates the function before the kernel. Returns the scratch bytes it
+  /// needs.
   mlir::FailureOr<int64_t> run();
 
 private:
@@ -71,12 +74,10 @@ private:
   LogicalResult hoistInvariants(mlir::Region &body);
   LogicalResult lowerBody(mlir::Block &body, mlir::ValueRange carried);
   /// Puts the initial values of carried tiles into buffers.
-  LogicalResult bindCarried(mlir::ValueRange inits,
-                            mlir::ValueRange arguments,
+  LogicalResult bindCarried(mlir::ValueRange inits, mlir::ValueRange arguments,
                             mlir::ValueRange results);
   /// Puts yielded tiles into the buffers of the carried ones.
-  LogicalResult yieldCarried(Operation *terminator,
-                             mlir::ValueRange arguments);
+  LogicalResult yieldCarried(Operation *terminator, mlir::ValueRange arguments);
 
   //===--- Elementwise work (RowLoops.cpp) --------------------------------===//
 
@@ -107,8 +108,8 @@ private:
   /// One iteration of a loop over rows: values by (tile, chunk of columns).
   struct Iteration {
     Iteration(bool overRows, Value row) : overRows(overRows), row(row) {}
-    bool overRows;    // vectors along rows; else along the columns of one row
-    Value row;        // first row of the vectors, or the row
+    bool overRows; // vectors along rows; else along the columns of one row
+    Value row;     // first row of the vectors, or the row
     llvm::DenseMap<std::pair<Value, int64_t>, Value> values;
   };
   Value evaluate(Iteration &iteration, Value tile, int64_t chunk);
@@ -116,8 +117,7 @@ private:
   Value evaluateReduction(Iteration &iteration, ReduceOp op, int64_t chunk);
   Value rowScalar(Iteration &iteration, Value tile);
   void storeVector(Value vector, Value buffer, mlir::ValueRange indices);
-  Value loadVector(Value buffer, mlir::ValueRange indices,
-                   mlir::Type element);
+  Value loadVector(Value buffer, mlir::ValueRange indices, mlir::Type element);
   void emitRowsPhase(Phases &phases, int phase);
   void emitMatrixPhase(Phases &phases, int phase);
   Value gatherVector(GatherOp op, ArrayRef<Value> indices);
@@ -191,8 +191,8 @@ private:
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
   /// Copies a row of memory to a row of a buffer, converting, and back.
-  void copyRowIn(Value base, Value offset, int64_t columns,
-                 mlir::Type element, Value buffer, Value row);
+  void copyRowIn(Value base, Value offset, int64_t columns, mlir::Type element,
+                 Value buffer, Value row);
   void copyRowOut(Value buffer, Value row, int64_t columns, Value base,
                   Value offset);
   Value loadPart(Value base, Value offset, int64_t count, mlir::Type element);

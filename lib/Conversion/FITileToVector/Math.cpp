@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "KernelLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -49,7 +49,8 @@ Value KernelLowering::splatVector(Type element, double value) {
     scalar = b.getFloatAttr(element, value);
   else
     scalar = b.getIntegerAttr(element, static_cast<int64_t>(value));
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, scalar));
+  return arith::ConstantOp::create(b, loc,
+                                   DenseElementsAttr::get(type, scalar));
 }
 
 /// `a > b ? a : b`: one instruction, where maxnum's care for NaN takes three. A
@@ -61,20 +62,19 @@ Value KernelLowering::maximum(Value a, Value c) {
   return arith::SelectOp::create(b, loc, greater, a, c);
 }
 
-/// 2^x for x <= 0, exactly 0 from -126.5 down (and at -inf). The integer part goes
-/// to the exponent by adding 1.5 * 2^23 + 127, which leaves it in the low bits; the
-/// fraction, in [-0.5, 0.5], to a polynomial of degree 6 with constant term 1 and
-/// relative error 2e-9, fitted by reweighted least squares. The order of operations
-/// matters: no fast-math flags here.
+/// 2^x for x <= 0, exactly 0 from -126.5 down (and at -inf). The integer part
+/// goes to the exponent by adding 1.5 * 2^23 + 127, which leaves it in the low
+/// bits; the fraction, in [-0.5, 0.5], to a polynomial of degree 6 with
+/// constant term 1 and relative error 2e-9, fitted by reweighted least squares.
+/// The order of operations matters: no fast-math flags here.
 Value KernelLowering::exp2NonPositive(Value x) {
-  static constexpr double coefficients[] = {
-      1.0,
-      0.6931471824645996,
-      0.24022647738456726,
-      0.055503323674201965,
-      0.00961843691766262,
-      0.0013398875016719103,
-      0.00015353361959569156};
+  static constexpr double coefficients[] = {1.0,
+                                            0.6931471824645996,
+                                            0.24022647738456726,
+                                            0.055503323674201965,
+                                            0.00961843691766262,
+                                            0.0013398875016719103,
+                                            0.00015353361959569156};
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   x = maximum(x, splatVector(f32, -127.0));
   Value magic = splatVector(f32, 12582912.0 + 127.0);
@@ -105,11 +105,10 @@ Value KernelLowering::elementwise(Operation *op, ValueRange operands) {
   // Products and sums may be fused.
   if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(result)) {
     auto fast = cast<arith::ArithFastMathInterface>(result);
-    result->setAttr(
-        fast.getFastMathAttrName(),
-        arith::FastMathFlagsAttr::get(b.getContext(),
-                                      fast.getFastMathFlagsAttr().getValue() |
-                                          arith::FastMathFlags::contract));
+    result->setAttr(fast.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(
+                        b.getContext(), fast.getFastMathFlagsAttr().getValue() |
+                                            arith::FastMathFlags::contract));
   }
   return result->getResult(0);
 }

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the host multiplies matrix tiles in hardware: blocks of 16 rows by 32 terms
-// times 16 pairs of terms by 16 columns, accumulated in f32 tiles. The second operand
-// is packed as for pairs of bf16; k is written out, since tiles live in eight
-// registers that no loop can carry.
+// Where the host multiplies matrix tiles in hardware: blocks of 16 rows by 32
+// terms times 16 pairs of terms by 16 columns, accumulated in f32 tiles. The
+// second operand is packed as for pairs of bf16; k is written out, since tiles
+// live in eight registers that no loop can carry.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,8 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
 
   // Rows of the packed operand hold pairs: [pairs, 2 * columns], one panel of
   // columns behind the other where it is transposed.
-  Value packed = op.getTranspose() ? packTransposed(op, perPanel) : packPairs(op);
+  Value packed =
+      op.getTranspose() ? packTransposed(op, perPanel) : packPairs(op);
   auto packedType = cast<MemRefType>(packed.getType());
   int64_t panels = op.getTranspose() ? packedType.getDimSize(0) : 1;
   int64_t rowPairs = packedType.getShape().back();

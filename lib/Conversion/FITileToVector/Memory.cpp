@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h), and
-// how rows go between memory and buffers.
+// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h),
+// and how rows go between memory and buffers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ Value KernelLowering::allocateRaw(ArrayRef<int64_t> shape, Type element) {
   Value offset = arith::ConstantIndexOp::create(entry, loc, scratchBytes);
   // One line more than needed: rows of a power of two bytes would all fall into
   // one set of the cache.
-  scratchBytes += (bytes + FI_ALIGNMENT - 1) / FI_ALIGNMENT * FI_ALIGNMENT +
-                  FI_ALIGNMENT;
+  scratchBytes +=
+      (bytes + FI_ALIGNMENT - 1) / FI_ALIGNMENT * FI_ALIGNMENT + FI_ALIGNMENT;
   return memref::ViewOp::create(entry, loc, MemRefType::get(shape, element),
                                 arena, offset, ValueRange());
 }
@@ -52,8 +52,8 @@ Value KernelLowering::allocate(RankedTensorType type) {
 }
 
 /// Columns of a buffer with a row's end left free: rows a power of two of bytes
-/// apart share few sets of the cache, and loads of one seem to depend on stores to
-/// another whose addresses agree in their low bits.
+/// apart share few sets of the cache, and loads of one seem to depend on stores
+/// to another whose addresses agree in their low bits.
 int64_t KernelLowering::rowLength(int64_t columns, Type element) const {
   int64_t length = padded(columns);
   int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
@@ -82,9 +82,9 @@ Value KernelLowering::viewAsPairs(Value buffer) {
 
 Value KernelLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
   Type type = b.getIntegerType(bits);
-  Value address = LLVM::GEPOp::create(
-      b, loc, pointer.getType(), b.getI8Type(), pointer,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  Value address =
+      LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   Value value = LLVM::LoadOp::create(b, loc, type, address);
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
 }
@@ -97,7 +97,8 @@ Value KernelLowering::flatMemRef(Value pointer, Type element) {
   Type i64 = b.getI64Type();
   auto array = LLVM::LLVMArrayType::get(i64, 1);
   auto descriptor = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer.getType(), pointer.getType(), i64, array, array});
+      b.getContext(),
+      {pointer.getType(), pointer.getType(), i64, array, array});
   auto constant = [&](int64_t value) -> Value {
     return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value));
   };
@@ -131,8 +132,8 @@ void KernelLowering::createFunction() {
   };
   itemsPointer = loadPointer(work, offsetof(fi_work, items));
   rangesPointer = loadPointer(work, offsetof(fi_work, ranges));
-  stateOutput = flatMemRef(loadPointer(work, offsetof(fi_work, state_o)),
-                           b.getF32Type());
+  stateOutput =
+      flatMemRef(loadPointer(work, offsetof(fi_work, state_o)), b.getF32Type());
   stateStatistic = flatMemRef(loadPointer(work, offsetof(fi_work, state_lse)),
                               b.getF32Type());
   int64_t slot = 0;
@@ -222,7 +223,8 @@ Value KernelLowering::rowOffset(const Argument &argument, Value row,
   return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
 }
 
-/// `count` elements from `offset`, widened to f32, padded with zeros to a vector.
+/// `count` elements from `offset`, widened to f32, padded with zeros to a
+/// vector.
 Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
                                Type element) {
   Value part = vector::LoadOp::create(b, loc, VectorType::get({count}, element),
@@ -232,10 +234,9 @@ Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
     part = arith::ExtFOp::create(b, loc, VectorType::get({count}, f32), part);
   if (count == W)
     return part;
-  return vector::InsertStridedSliceOp::create(b, loc, part,
-                                              splatVector(f32, 0.0),
-                                              ArrayRef<int64_t>{0},
-                                              ArrayRef<int64_t>{1});
+  return vector::InsertStridedSliceOp::create(
+      b, loc, part, splatVector(f32, 0.0), ArrayRef<int64_t>{0},
+      ArrayRef<int64_t>{1});
 }
 
 void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
@@ -246,8 +247,8 @@ void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
     Value at = add(offset, column);
     Value part;
     if (from == element && !element.isF32()) {
-      part = vector::LoadOp::create(b, loc, VectorType::get({count}, from), base,
-                                    ValueRange{at});
+      part = vector::LoadOp::create(b, loc, VectorType::get({count}, from),
+                                    base, ValueRange{at});
       if (count < W)
         part = vector::InsertStridedSliceOp::create(
             b, loc, part, splatVector(element, 0.0), ArrayRef<int64_t>{0},
@@ -266,15 +267,15 @@ void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
   for (int64_t column = 0; column < columns; column += W) {
     int64_t count = std::min(W, columns - column);
     Value part =
-        vector::LoadOp::create(b, loc, VectorType::get({count}, element), buffer,
-                               ValueRange{row, index(column)});
+        vector::LoadOp::create(b, loc, VectorType::get({count}, element),
+                               buffer, ValueRange{row, index(column)});
     vector::StoreOp::create(b, loc, part, base,
                             ValueRange{add(offset, column)});
   }
 }
 
-/// Rows of a tensor lie far apart, often a page of memory each: so many rows ahead
-/// of its use a row is asked for.
+/// Rows of a tensor lie far apart, often a page of memory each: so many rows
+/// ahead of its use a row is asked for.
 static constexpr int64_t kRowsAhead = 8;
 
 void KernelLowering::prefetchRow(const Argument &argument, Value row,
@@ -300,8 +301,7 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
     if (scalarRows) {
       Value value = memref::LoadOp::create(b, loc, source.base, offset);
       if (value.getType() != type.getElementType())
-        value =
-            arith::ExtFOp::create(b, loc, type.getElementType(), value);
+        value = arith::ExtFOp::create(b, loc, type.getElementType(), value);
       memref::StoreOp::create(b, loc, value, buffer, row);
     } else {
       prefetchRow(source, add(row, kRowsAhead), op.getGroup(),
@@ -354,8 +354,8 @@ Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
   address.tableBegin =
       loadField(itemPointer, offsetof(fi_item, table_begin), 64);
   auto lookup = [&](Value entryIndex) -> Value {
-    Value page = memref::LoadOp::create(
-        b, loc, arguments[*lowered.pages].base, entryIndex);
+    Value page = memref::LoadOp::create(b, loc, arguments[*lowered.pages].base,
+                                        entryIndex);
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), page);
   };
   address.lookup = lookup;
@@ -372,9 +372,9 @@ Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
   return type.buildRowOffset(b, loc, address);
 }
 
-/// Whether successive keys of a head lie one behind the other. Where they do not,
-/// their distance is that of all heads, usually a power of two, and a tile of rows
-/// falls into few sets of the cache.
+/// Whether successive keys of a head lie one behind the other. Where they do
+/// not, their distance is that of all heads, usually a power of two, and a tile
+/// of rows falls into few sets of the cache.
 static bool rowsAreAdjacent(KVViewTypeInterface view) {
   if (view.getKVHeads() == 1)
     return true;
@@ -403,8 +403,8 @@ void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
     rows.offsets = allocateRaw({rows.rows}, b.getIndexType());
     if (nextKey)
       rows.nextOffsets = allocateRaw({rows.rows}, b.getIndexType());
-    rows.adjacent = rowsAreAdjacent(cast<KVViewTypeInterface>(
-        op.getView().getType()));
+    rows.adjacent =
+        rowsAreAdjacent(cast<KVViewTypeInterface>(op.getView().getType()));
     kvRows[op.getResult()] = rows;
     keys = std::max(keys, rows.rows);
   }
@@ -425,17 +425,17 @@ void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
   });
 }
 
-/// Loads a few bytes of each cache line of the tiles: memory delivers all lines at
-/// once, where work on them would wait for one after the other.
+/// Loads a few bytes of each cache line of the tiles: memory delivers all lines
+/// at once, where work on them would wait for one after the other.
 void KernelLowering::touchRows(ArrayRef<LoadKVOp> loads) {
   VectorType words = VectorType::get({4}, b.getI32Type());
   Value zero = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(0)));
   Value sink = allocateRaw({16}, b.getI32Type());
   LoadKVOp first = loads.front();
-  auto rowsLoop = scf::ForOp::create(
-      b, loc, index(0), index(first.getType().getDimSize(0)), index(1),
-      SmallVector<Value>(4, zero));
+  auto rowsLoop =
+      scf::ForOp::create(b, loc, index(0), index(first.getType().getDimSize(0)),
+                         index(1), SmallVector<Value>(4, zero));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rowsLoop.getBody());
@@ -463,8 +463,8 @@ void KernelLowering::touchRows(ArrayRef<LoadKVOp> loads) {
                             ValueRange{index(4 * i)});
 }
 
-/// Asks for the line of the next tile that corresponds to one in use now: for the
-/// first-level cache where a tile is worked on for a short time only.
+/// Asks for the line of the next tile that corresponds to one in use now: for
+/// the first-level cache where a tile is worked on for a short time only.
 void KernelLowering::prefetch(const KVRows &rows, Value row, Value column) {
   if (!rows.nextOffsets)
     return;

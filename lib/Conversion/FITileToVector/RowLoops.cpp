@@ -7,8 +7,9 @@
 //
 // Loop distribution for tile arithmetic. Matrix work goes to loops over single
 // rows with vectors along the columns; work on one value per row, to loops over
-// vectors of rows; a row reduction ends a matrix phase. What crosses from one phase
-// to a later one is stored, or computed again where that is cheaper than memory.
+// vectors of rows; a row reduction ends a matrix phase. What crosses from one
+// phase to a later one is stored, or computed again where that is cheaper than
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -169,9 +170,8 @@ bool KernelLowering::isReady(Value tile) {
   if (kindOf(tile) == Kind::Scalar || buffers.count(tile))
     return true;
   Operation *op = tile.getDefiningOp();
-  return op && isLazy(op) && llvm::all_of(op->getOperands(), [&](Value v) {
-           return isReady(v);
-         });
+  return op && isLazy(op) &&
+         llvm::all_of(op->getOperands(), [&](Value v) { return isReady(v); });
 }
 
 /// Whether nothing will compute an op's results from their operands again.
@@ -187,9 +187,9 @@ bool KernelLowering::usesAreOver(Phases &phases, Operation *op) {
   return true;
 }
 
-/// Whether `yielded` may overwrite the buffer of the value it replaces: all uses of
-/// the old value lie in this plan, none in a later phase. Within one iteration all
-/// loads precede the stores.
+/// Whether `yielded` may overwrite the buffer of the value it replaces: all
+/// uses of the old value lie in this plan, none in a later phase. Within one
+/// iteration all loads precede the stores.
 bool KernelLowering::mayUpdateInPlace(Phases &phases, Value yielded,
                                       Value carried) {
   if (tileType(yielded) != tileType(carried))
@@ -206,8 +206,7 @@ bool KernelLowering::mayUpdateInPlace(Phases &phases, Value yielded,
   return last == phases.lastLeafUse.end() || last->second <= phase;
 }
 
-LogicalResult KernelLowering::materialise(ArrayRef<Value> tiles,
-                                          Block *block) {
+LogicalResult KernelLowering::materialise(ArrayRef<Value> tiles, Block *block) {
   SmallVector<Value> targets;
   auto want = [&](Value tile) {
     if (kindOf(tile) != Kind::Scalar && !buffers.count(tile) &&
@@ -412,7 +411,8 @@ Value KernelLowering::rowScalar(Iteration &iteration, Value tile) {
   auto buffer = buffers.find(tile);
   if (buffer != buffers.end()) {
     bool bytes = element.isInteger(1);
-    Value scalar = memref::LoadOp::create(b, loc, buffer->second, iteration.row);
+    Value scalar =
+        memref::LoadOp::create(b, loc, buffer->second, iteration.row);
     if (bytes)
       scalar = arith::TruncIOp::create(b, loc, element, scalar);
     result = vector::BroadcastOp::create(b, loc, vectorOf(element), scalar);
@@ -442,7 +442,8 @@ Value KernelLowering::evaluateLeaf(Iteration &iteration, Value tile,
                                        scalar(splat.getInput()));
   auto iota = cast<IotaOp>(op);
   Value first = scalar(iota.getBase());
-  first = iteration.overRows ? add(first, iteration.row) : add(first, chunk * W);
+  first =
+      iteration.overRows ? add(first, iteration.row) : add(first, chunk * W);
   Value steps = vector::StepOp::create(b, loc, vectorOf(element));
   Value base = vector::BroadcastOp::create(b, loc, vectorOf(element), first);
   return arith::AddIOp::create(b, loc, base, steps);
@@ -458,11 +459,10 @@ Value KernelLowering::evaluateReduction(Iteration &iteration, ReduceOp op,
   while (parts.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < parts.size(); i += 2)
-      next.push_back(
-          op.getKind() == ReduceKind::Max
-              ? maximum(parts[i], parts[i + 1])
-              : arith::AddFOp::create(b, loc, parts[i], parts[i + 1])
-                    .getResult());
+      next.push_back(op.getKind() == ReduceKind::Max
+                         ? maximum(parts[i], parts[i + 1])
+                         : arith::AddFOp::create(b, loc, parts[i], parts[i + 1])
+                               .getResult());
     if (parts.size() % 2 != 0)
       next.push_back(parts.back());
     parts = next;
@@ -546,11 +546,11 @@ Value KernelLowering::gatherVector(GatherOp op, ArrayRef<Value> indices) {
   bool bytes = element.isInteger(1);
   Type read = bytes ? b.getI8Type() : element;
   Value zero = splatVector(read, 0);
-  Value result = vector::GatherOp::create(b, loc, vectorOf(read), argument.base,
-                                          ValueRange{index(0)}, flat, inRange,
-                                          zero);
+  Value result =
+      vector::GatherOp::create(b, loc, vectorOf(read), argument.base,
+                               ValueRange{index(0)}, flat, inRange, zero);
   if (bytes)
-    result = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result,
-                                   zero);
+    result =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
   return result;
 }

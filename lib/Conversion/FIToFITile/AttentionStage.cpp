@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One kernel per schedule: for each item, a loop over the visited key tiles with
-// the score and mask regions inlined, then the output, or a partial state where
-// the plan has split the keys. And one kernel per tile size that merges the
-// partial states of a tile, in split order.
+// One kernel per schedule: for each item, a loop over the visited key tiles
+// with the score and mask regions inlined, then the output, or a partial state
+// where the plan has split the keys. And one kernel per tile size that merges
+// the partial states of a tile, in split order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -179,8 +179,8 @@ void AttentionStage::buildRows(int64_t tileRows) {
     return;
   }
   // origin + kv_len - q_len + token
-  Value first = arith::SubIOp::create(b, loc, field(Field::KVLen),
-                                      field(Field::QLen));
+  Value first =
+      arith::SubIOp::create(b, loc, field(Field::KVLen), field(Field::QLen));
   first = arith::AddIOp::create(b, loc, first, field(Field::KVOrigin));
   queryPosition = arith::AddIOp::create(b, loc, token, splat(first));
 }
@@ -194,18 +194,17 @@ Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
   auto scoresType = tile(rows, keys, b.getF32Type());
   Value scores = DotOp::create(b, loc, scoresType, query, k, Value(),
                                /*transpose=*/true);
-  Value scale = op.getScaleAttr()
-                    ? arith::ConstantOp::create(b, loc, op.getScaleAttr())
-                          .getResult()
-                    : argument(*scaleBuffer);
+  Value scale =
+      op.getScaleAttr()
+          ? arith::ConstantOp::create(b, loc, op.getScaleAttr()).getResult()
+          : argument(*scaleBuffer);
   scores = arith::MulFOp::create(
       b, loc, scores, broadcastTo(b, loc, scale, scoresType.getShape()));
 
   auto row = tile(1, keys, b.getIndexType());
   Value keyIndex = IotaOp::create(b, loc, row, key);
   Value keyPosition = IotaOp::create(
-      b, loc, row,
-      arith::AddIOp::create(b, loc, key, field(Field::KVOrigin)));
+      b, loc, row, arith::AddIOp::create(b, loc, key, field(Field::KVOrigin)));
   SmallVector<Value> arguments = {field(Field::Request), queryHead,
                                   field(Field::KVHead), queryPosition,
                                   keyPosition};
@@ -223,8 +222,8 @@ Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
   }
   // Regions are asked for keys in range only; the tile may reach beyond.
   Value limit = broadcastTo(b, loc, field(Field::KVLen), row.getShape());
-  Value visible = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                        keyIndex, limit);
+  Value visible =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, keyIndex, limit);
   visible = broadcastTo(b, loc, visible, scoresType.getShape());
   if (!op.getMaskRegion().empty()) {
     Value allowed = inlineRegion(b, op.getMaskRegion(), arguments);
@@ -277,17 +276,18 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   Type common =
       queryElement == view.getKeyType() ? queryElement : b.getF32Type();
   auto queryType = tile(rows, view.getKeyDim(), common);
-  Value query = LoadRowsOp::create(b, loc, queryType, argument(queryBuffer),
-                                   item, group);
+  Value query =
+      LoadRowsOp::create(b, loc, queryType, argument(queryBuffer), item, group);
   buildRows(rows);
   auto accType = tile(rows, view.getValueDim(), b.getF32Type());
   SmallVector<Type> runningTypes = {accType};
   NormaliserAttrInterface normaliser = op.getNormaliser();
-  llvm::append_range(runningTypes, normaliser.getRunningTypes(
-                                       b.getContext(), rows,
-                                       schedule.getLanes()));
+  llvm::append_range(
+      runningTypes,
+      normaliser.getRunningTypes(b.getContext(), rows, schedule.getLanes()));
   auto init = InitOp::create(b, loc, runningTypes, normaliser);
-  auto loop = ForKeysOp::create(b, loc, item, init.getRunning(), Part::All, keys);
+  auto loop =
+      ForKeysOp::create(b, loc, item, init.getRunning(), Part::All, keys);
   {
     OpBuilder::InsertionGuard loopGuard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
@@ -337,8 +337,8 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   auto statisticType = tile(rows, 1, b.getF32Type());
   SmallVector<Type> types = {outputType, statisticType};
   NormaliserAttrInterface normaliser = op.getNormaliser();
-  auto first = LoadStateOp::create(b, loc, types, kernel.getWork(), item,
-                                   index(0));
+  auto first =
+      LoadStateOp::create(b, loc, types, kernel.getWork(), item, index(0));
   auto loop = scf::ForOp::create(b, loc, index(1), field(Field::SlotCount),
                                  index(1), first.getResults());
   {
@@ -365,9 +365,10 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
 
 DictionaryAttr AttentionStage::build() {
   if (!op.getQueryRegion().empty() || !op.getKeyRegion().empty()) {
-    op.emitOpError("has query or key regions, which the tile level does not "
-                   "lower yet: transform the query and the appended keys before "
-                   "fi.attention");
+    op.emitOpError(
+        "has query or key regions, which the tile level does not "
+        "lower yet: transform the query and the appended keys before "
+        "fi.attention");
     return {};
   }
   if (failed(findFold()))
@@ -442,9 +443,9 @@ DictionaryAttr AttentionStage::build() {
       named("heads",
             b.getDictionaryAttr({named("q", number(op.getQueryHeads())),
                                  named("kv", number(view.getKVHeads()))})),
-      named("dims", b.getDictionaryAttr(
-                        {named("qk", number(view.getKeyDim())),
-                         named("vo", number(view.getValueDim()))})),
+      named("dims",
+            b.getDictionaryAttr({named("qk", number(view.getKeyDim())),
+                                 named("vo", number(view.getValueDim()))})),
       named("outputs",
             b.getDictionaryAttr(
                 {named("o", string(destinations.outputName)),

@@ -48,7 +48,8 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
     for (Operation &op : program.getBody().front()) {
       StringRef kind = op.getName().stripDialect();
       auto nextName = [&] {
-        return (program.getSymName() + "_" + kind + Twine(counts[kind]++)).str();
+        return (program.getSymName() + "_" + kind + Twine(counts[kind]++))
+            .str();
       };
       DictionaryAttr stage;
       if (auto attention = dyn_cast<AttentionOp>(op))
@@ -76,8 +77,9 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         return ret.emitOpError("expected operand ")
                << index << " to be computed by the program, but got argument '"
                << buffers.get(operand).name << "'";
-    TargetAttr target = program->getParentOfType<ModuleOp>()
-                            ->getAttrOfType<TargetAttr>(kTargetAttr);
+    TargetAttr target =
+        program->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+            kTargetAttr);
     auto named = [&](StringRef key, Attribute value) {
       return b.getNamedAttr(key, value);
     };

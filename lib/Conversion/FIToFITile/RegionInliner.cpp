@@ -90,17 +90,18 @@ private:
       guardDivision(op->getLoc(), operands, /*isSigned=*/true);
     else if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op))
       guardDivision(op->getLoc(), operands, /*isSigned=*/false);
-    Operation *result = createElementwise(op->getLoc(), op->getName(), operands,
-                                          op->getResultTypes(),
-                                          op->getAttrDictionary());
+    Operation *result =
+        createElementwise(op->getLoc(), op->getName(), operands,
+                          op->getResultTypes(), op->getAttrDictionary());
     if (!result)
       return op->emitOpError("expected an elementwise op in a region");
     mapping.map(op->getResults(), result->getResults());
     return success();
   }
 
-  /// Regions are evaluated where nobody looks at them: a quotient without a value,
-  /// by 0 or of the least integer by -1, must not trap. Its divisor becomes 1.
+  /// Regions are evaluated where nobody looks at them: a quotient without a
+  /// value, by 0 or of the least integer by -1, must not trap. Its divisor
+  /// becomes 1.
   void guardDivision(Location loc, MutableArrayRef<Value> operands,
                      bool isSigned) {
     APInt known;
@@ -134,9 +135,10 @@ private:
     Value one = arith::ConstantOp::create(
         b, loc, cast<TypedAttr>(b.getIntegerAttr(element, APInt(bits, 1))));
     SmallVector<int64_t> shape = joinShapes({bad, operands[1]});
-    operands[1] = arith::SelectOp::create(
-        b, loc, broadcastTo(b, loc, bad, shape), broadcastTo(b, loc, one, shape),
-        broadcastTo(b, loc, operands[1], shape));
+    operands[1] =
+        arith::SelectOp::create(b, loc, broadcastTo(b, loc, bad, shape),
+                                broadcastTo(b, loc, one, shape),
+                                broadcastTo(b, loc, operands[1], shape));
   }
 
   Operation *createElementwise(Location loc, OperationName name,
@@ -167,8 +169,8 @@ private:
           index = broadcastTo(b, load.getLoc(), index, shape);
     }
     mapping.map(load.getResult(),
-                GatherOp::create(b, load.getLoc(), type,
-                                 map(load.getSource()), indices));
+                GatherOp::create(b, load.getLoc(), type, map(load.getSource()),
+                                 indices));
     return success();
   }
 
@@ -230,10 +232,10 @@ private:
       return success();
     }
     if (auto constant = dyn_cast<index::BoolConstantOp>(op)) {
-      mapping.map(constant.getResult(),
-                  arith::ConstantOp::create(b, loc,
-                                            b.getBoolAttr(constant.getValue()))
-                      .getResult());
+      mapping.map(
+          constant.getResult(),
+          arith::ConstantOp::create(b, loc, b.getBoolAttr(constant.getValue()))
+              .getResult());
       return success();
     }
     SmallVector<Value> operands =
@@ -256,10 +258,9 @@ private:
         operand = broadcastTo(b, loc, operand, shape);
       for (auto [from, to] : predicates)
         if (from == cmp.getPred())
-          mapping.map(cmp.getResult(),
-                      arith::CmpIOp::create(b, loc, to, operands[0],
-                                            operands[1])
-                          .getResult());
+          mapping.map(cmp.getResult(), arith::CmpIOp::create(
+                                           b, loc, to, operands[0], operands[1])
+                                           .getResult());
       return success();
     }
     auto found = names.find(op->getName().getStringRef());
@@ -286,6 +287,5 @@ Value fi::tile::inlineRegion(OpBuilder &b, Region &region,
   inliner.mapping.map(block.getArguments(), arguments);
   if (failed(inliner.inlineBlock(block)))
     return {};
-  return inliner.mapping.lookupOrDefault(
-      block.getTerminator()->getOperand(0));
+  return inliner.mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
 }

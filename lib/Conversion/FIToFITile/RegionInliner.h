@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Inlines a scalar region elementwise on tiles. A value of the region is kept as
-// small as what it depends on: a scalar, a column per row (Rx1), a row per key
-// (1xC), or a whole tile.
+// Inlines a scalar region elementwise on tiles. A value of the region is kept
+// as small as what it depends on: a scalar, a column per row (Rx1), a row per
+// key (1xC), or a whole tile.
 //
 //===----------------------------------------------------------------------===//
 

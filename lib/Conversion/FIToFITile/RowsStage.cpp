@@ -70,8 +70,8 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
     return ItemOp::create(b, loc, item, which);
   };
   // Token i becomes key kv_len - q_len + i.
-  Value key = arith::SubIOp::create(b, loc, field(Field::KVLen),
-                                    field(Field::QLen));
+  Value key =
+      arith::SubIOp::create(b, loc, field(Field::KVLen), field(Field::QLen));
   key = arith::AddIOp::create(b, loc, key, field(Field::RowBegin));
   for (auto [part, buffer, dim, element] :
        {std::tuple(KVPart::Keys, keys, view.getKeyDim(), view.getKeyType()),
@@ -152,8 +152,9 @@ DictionaryAttr RowsStage::build() {
   StateType type = states.empty() ? cast<EmptyOp>(op).getType()
                                   : cast<StateType>(states[0].getType());
   if (states.empty()) {
-    op->emitOpError("has no rows that the plan knows; merge other states without "
-                    "it, it is their identity");
+    op->emitOpError(
+        "has no rows that the plan knows; merge other states without "
+        "it, it is their identity");
     return {};
   }
   NormaliserAttrInterface normaliser = type.getNormaliser();
@@ -202,9 +203,9 @@ DictionaryAttr RowsStage::build() {
     Value logit = GatherOp::create(b, loc, b.getF32Type(),
                                    entry->getArgument(*sink), ValueRange{head});
     Value tile = broadcastTo(b, loc, logit, {kTileRows, 1});
-    auto sunk = SinkOp::create(b, loc,
-                               TypeRange{o.getType(), statistic.getType()},
-                               normaliser, o, statistic, tile);
+    auto sunk =
+        SinkOp::create(b, loc, TypeRange{o.getType(), statistic.getType()},
+                       normaliser, o, statistic, tile);
     o = sunk.getOutput();
     statistic = sunk.getStatistic();
   }

@@ -64,7 +64,8 @@ DictionaryAttr ProgramBuffers::describe(StringRef name, ShapedType type,
   Builder b(type.getContext());
   return b.getDictionaryAttr(
       {b.getNamedAttr("name", b.getStringAttr(name)),
-       b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
+       b.getNamedAttr("dtype",
+                      b.getStringAttr(dtypeName(type.getElementType()))),
        b.getNamedAttr("shape", shapeAttr(b, type.getShape())),
        b.getNamedAttr("rows_of", b.getStringAttr(rowsOf))});
 }
@@ -123,12 +124,12 @@ ArrayAttr ProgramBuffers::getArguments() const {
                                              : "tensor";
     SmallVector<NamedAttribute> entry = {
         b.getNamedAttr("name", b.getStringAttr(program.getArgumentName(index))),
-        b.getNamedAttr("group", b.getStringAttr(program.isPlanArgument(index)
-                                                    ? "plan"
-                                                    : "run")),
+        b.getNamedAttr(
+            "group",
+            b.getStringAttr(program.isPlanArgument(index) ? "plan" : "run")),
         b.getNamedAttr("kind", b.getStringAttr(kind)),
-        b.getNamedAttr("dtype", b.getStringAttr(dtypeName(
-                                    getElementTypeOrSelf(type))))};
+        b.getNamedAttr("dtype",
+                       b.getStringAttr(dtypeName(getElementTypeOrSelf(type))))};
     if (shaped)
       entry.push_back(b.getNamedAttr("shape", shapeAttr(b, shaped.getShape())));
     if (program.getArgAttr(index, "fi.sorted"))
@@ -159,8 +160,8 @@ unsigned StageBuilder::use(const Buffer &buffer) {
 }
 
 ArrayAttr StageBuilder::getNames() const {
-  return builder.getArrayAttr(llvm::map_to_vector(
-      used, [&](const Buffer &buffer) -> Attribute {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(used, [&](const Buffer &buffer) -> Attribute {
         return builder.getStringAttr(buffer.name);
       }));
 }
@@ -179,8 +180,8 @@ KernelOp StageBuilder::createKernel(StringRef name, ScheduleAttr schedule) {
       builder, loc, name, builder.getFunctionType(types, {}), schedule,
       /*sym_visibility=*/StringAttr(), builder.getArrayAttr(attrs),
       /*res_attrs=*/ArrayAttr());
-  Block *block = builder.createBlock(
-      &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  Block *block = builder.createBlock(&kernel.getBody(), {}, types,
+                                     SmallVector<Location>(types.size(), loc));
   tile::ReturnOp::create(builder, loc);
   builder.setInsertionPointToStart(block);
   return kernel;
@@ -236,9 +237,10 @@ ViewBuffers fi::tile::useView(StageBuilder &stage, Value view,
 Value fi::tile::createView(StageBuilder &stage, KernelOp kernel, Value view,
                            const ViewBuffers &viewBuffers) {
   Block &entry = kernel.getBody().front();
-  SmallVector<Value> pools = llvm::map_to_vector(
-      viewBuffers.pools,
-      [&](unsigned index) -> Value { return entry.getArgument(index); });
+  SmallVector<Value> pools =
+      llvm::map_to_vector(viewBuffers.pools, [&](unsigned index) -> Value {
+        return entry.getArgument(index);
+      });
   Value pages =
       viewBuffers.pages ? entry.getArgument(*viewBuffers.pages) : Value();
   return ViewOp::create(stage.builder, stage.loc, view.getType(), pools, pages);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the stages of a program have in common: the buffers they name, the kernels
-// they make, and their part of the manifest.
+// What the stages of a program have in common: the buffers they name, the
+// kernels they make, and their part of the manifest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,9 @@ public:
   ProgramBuffers(ProgramOp program);
 
   /// The buffer of an argument or of a computed tensor.
-  const Buffer &get(mlir::Value value) const { return buffers.find(value)->second; }
+  const Buffer &get(mlir::Value value) const {
+    return buffers.find(value)->second;
+  }
   /// The statistic of a state, beside its outputs.
   const Buffer &getStatistic(mlir::Value state) const {
     return statistics.find(state)->second;
@@ -75,8 +77,8 @@ public:
   /// The names, in order.
   mlir::ArrayAttr getNames() const;
 
-  /// Makes a kernel with an empty body (but its return), sets the insertion point
-  /// into it. Kernel arguments are the buffers, then the work.
+  /// Makes a kernel with an empty body (but its return), sets the insertion
+  /// point into it. Kernel arguments are the buffers, then the work.
   KernelOp createKernel(llvm::StringRef name, ScheduleAttr schedule);
 
   mlir::OpBuilder &builder;

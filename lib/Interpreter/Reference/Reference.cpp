@@ -243,12 +243,14 @@ bool Interpreter::execute(MergeSegmentsOp op) {
   return true;
 }
 
-/// Rounds a state to results (values or places).
+/// Rounds a state to results: to values, or where there are none to places.
+/// Places beside values are tensors whose memory the values may take; here they
+/// do not.
 bool Interpreter::storeResults(Operation *op, const StateValue &state,
                                ValueRange values, ValueRange places) {
   BatchError error(op, text);
   ArrayRef<int64_t> shape = state.output.getShape();
-  bool inPlace = !places.empty();
+  bool inPlace = values.empty();
   if (inPlace)
     values = places;
   for (unsigned index = 0; index < values.size(); ++index) {
@@ -314,7 +316,7 @@ bool Interpreter::execute(FinalizeOp op) {
       }
     state = with;
   }
-  return storeResults(op, state, op.getResults(), {});
+  return storeResults(op, state, op.getResults(), op.getOuts());
 }
 
 //===----------------------------------------------------------------------===//

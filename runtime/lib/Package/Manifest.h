@@ -66,12 +66,8 @@ struct View {
   /// Views with equal tables share one analysis: the stage that has it.
   int32_t sharedTables = none;
 
-  int32_t tokenDim() const {
-    return firstDim() + (headsFirst ? 1 : 0);
-  }
-  int32_t headDim() const {
-    return firstDim() + (headsFirst ? 0 : 1);
-  }
+  int32_t tokenDim() const { return firstDim() + (headsFirst ? 1 : 0); }
+  int32_t headDim() const { return firstDim() + (headsFirst ? 0 : 1); }
 
 private:
   /// The first of the dimensions of tokens and heads.

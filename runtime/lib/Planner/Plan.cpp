@@ -126,11 +126,12 @@ fi_status checkSorted(const char *name, const Table &table) {
       int64_t before = table.at(offset + (i - 1) * table.strides[last]);
       int64_t value = table.at(offset + i * table.strides[last]);
       if (value < before)
-        return fail(FI_INVALID_BATCH,
-                    "plan: operand '%s': expected entries sorted along the last "
-                    "dimension, as the program promises (fi.sorted), but got "
-                    "%lld after %lld in row %lld",
-                    name, (long long)value, (long long)before, (long long)row);
+        return fail(
+            FI_INVALID_BATCH,
+            "plan: operand '%s': expected entries sorted along the last "
+            "dimension, as the program promises (fi.sorted), but got "
+            "%lld after %lld in row %lld",
+            name, (long long)value, (long long)before, (long long)row);
     }
   }
   return FI_OK;

@@ -227,9 +227,10 @@ TEST_F(Errors, Sorted) {
            "shape": [null, null], "sorted": true}])");
   batch.extras = {{false, 0, {0, 0, 5, 1, 3, 2}, {2, 3}}};
   use(program);
-  expectPlan("plan: operand 'documents': expected entries sorted along the last "
-             "dimension, as the program promises (fi.sorted), but got 2 after 3 "
-             "in row 1");
+  expectPlan(
+      "plan: operand 'documents': expected entries sorted along the last "
+      "dimension, as the program promises (fi.sorted), but got 2 after 3 "
+      "in row 1");
   batch.extras = {{false, 0, {0, 0, 5, 1, 3, 3}, {2, 3}}};
   use(program);
   EXPECT_TRUE(planBatch(package.get(), batch, options)) << fi_last_error();

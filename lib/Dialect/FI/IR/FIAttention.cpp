@@ -222,7 +222,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     std::optional<Pairing> pairing = symbolizePairing(text);
     if (!pairing)
-      return parser.emitError(loc, "expected 'half' or 'interleaved', but got '")
+      return parser.emitError(loc,
+                              "expected 'half' or 'interleaved', but got '")
              << text << "'";
     result.addAttribute(getPairingAttrName(result.name),
                         PairingAttr::get(parser.getContext(), *pairing));
@@ -347,10 +348,11 @@ void AttentionOp::print(OpAsmPrinter &printer) {
   if (!getCaptures().empty() && first) {
     printer << " captures(";
     unsigned base = first->getNumArguments() - getCaptures().size();
-    llvm::interleaveComma(llvm::enumerate(getCaptures()), printer, [&](auto it) {
-      printer << first->getArgument(base + it.index()) << " = " << it.value()
-              << " : " << it.value().getType();
-    });
+    llvm::interleaveComma(
+        llvm::enumerate(getCaptures()), printer, [&](auto it) {
+          printer << first->getArgument(base + it.index()) << " = "
+                  << it.value() << " : " << it.value().getType();
+        });
     printer << ')';
   }
   auto region = [&](unsigned index) {
@@ -359,20 +361,19 @@ void AttentionOp::print(OpAsmPrinter &printer) {
       return;
     printer << ' ' << kRegionNames[index] << '(';
     unsigned own = r.getNumArguments() - getCaptures().size();
-    llvm::interleaveComma(r.getArguments().take_front(own), printer,
-                          [&](BlockArgument a) {
-                            printer << a << ": " << a.getType();
-                          });
+    llvm::interleaveComma(
+        r.getArguments().take_front(own), printer,
+        [&](BlockArgument a) { printer << a << ": " << a.getType(); });
     printer << ") ";
-    if (first && first != &r && first->getNumArguments() >= getCaptures().size())
-      printer.shadowRegionArgs(
-          r, [&] {
-            SmallVector<Value> names(r.getArguments().take_front(own).begin(),
-                                     r.getArguments().take_front(own).end());
-            llvm::append_range(names, first->getArguments().take_back(
-                                          getCaptures().size()));
-            return names;
-          }());
+    if (first && first != &r &&
+        first->getNumArguments() >= getCaptures().size())
+      printer.shadowRegionArgs(r, [&] {
+        SmallVector<Value> names(r.getArguments().take_front(own).begin(),
+                                 r.getArguments().take_front(own).end());
+        llvm::append_range(
+            names, first->getArguments().take_back(getCaptures().size()));
+        return names;
+      }());
     printer.printRegion(r, /*printEntryBlockArgs=*/false);
   };
   region(0);
@@ -394,12 +395,12 @@ void AttentionOp::print(OpAsmPrinter &printer) {
     printer << " schedules(" << getSchedulesAttr() << ')';
   if (!getOuts().empty())
     printer << " outs(" << getOuts() << " : " << getOuts().getTypes() << ')';
-  printer.printOptionalAttrDict(
-      (*this)->getAttrs(),
-      {getScaleAttrName(), getNormaliserAttrName(), getScoreAttrAttrName(),
-       getMasksAttrName(), getSplitAttrName(), getBoundsAttrName(),
-       getSchedulesAttrName(), getPairingAttrName(),
-       getOperandSegmentSizesAttrName()});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getScaleAttrName(), getNormaliserAttrName(),
+                                 getScoreAttrAttrName(), getMasksAttrName(),
+                                 getSplitAttrName(), getBoundsAttrName(),
+                                 getSchedulesAttrName(), getPairingAttrName(),
+                                 getOperandSegmentSizesAttrName()});
   printer << " : " << getQuery().getType() << " over " << getView().getType();
   if (!getResults().empty())
     printer << " -> " << getResultTypes();
@@ -443,8 +444,7 @@ static LogicalResult verifyOutputs(AttentionOp op, TypeRange types,
       !isa<Float32Type, Float16Type, BFloat16Type>(output.getElementType()))
     return op.emitOpError("expected ")
            << what << " 'output' to be [rows, " << query.getDimSize(1) << ", "
-           << dim << "] of f32, f16 or bf16, but got " << types[0]
-           << " [ATT6]";
+           << dim << "] of f32, f16 or bf16, but got " << types[0] << " [ATT6]";
   if (types.size() == 1)
     return success();
   auto statistic = dyn_cast<ShapedType>(types[1]);
@@ -466,9 +466,9 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expected operand 'query' to be [rows, heads, dim] with "
                        "heads and dim known, but got ")
            << query << " [ATT1]";
-  if (query.getDimSize(1) == 0 ||
-      query.getDimSize(1) % view.getKVHeads() != 0)
-    return emitOpError("expected the number of query heads to be a multiple of ")
+  if (query.getDimSize(1) == 0 || query.getDimSize(1) % view.getKVHeads() != 0)
+    return emitOpError(
+               "expected the number of query heads to be a multiple of ")
            << view.getKVHeads() << " KV heads, but got " << query.getDimSize(1)
            << " [ATT3]";
   if (query.getDimSize(2) != view.getKeyDim())
@@ -508,8 +508,9 @@ LogicalResult AttentionOp::verify() {
                          "state [ATT8]");
     bool places = isa<MemRefType>(query);
     if (places && getNumResults() != 0)
-      return emitOpError("expected results in 'outs' where operand 'query' is a "
-                         "memref, but got ")
+      return emitOpError(
+                 "expected results in 'outs' where operand 'query' is a "
+                 "memref, but got ")
              << getNumResults() << " results [ATT17]";
     if (!places && !getOuts().empty() &&
         getOuts().getTypes() != getResultTypes())
@@ -535,7 +536,8 @@ LogicalResult AttentionOp::verify() {
              << getNormaliser() << " [ATT10]";
     if (sink.getRank() != 1 ||
         !sizeFits(sink.getDimSize(0), query.getDimSize(1)))
-      return emitOpError("expected operand 'sink' to have one logit for each of ")
+      return emitOpError(
+                 "expected operand 'sink' to have one logit for each of ")
              << query.getDimSize(1) << " query heads, but got " << sink
              << " [ATT10]";
   }
@@ -552,8 +554,9 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expected 'pair' exactly with a region 'query' or 'key' "
                        "[ATT19]");
   if (getSplitAttr() && !getNormaliser().canMerge())
-    return emitOpError("expected a normaliser that can be merged where keys are "
-                       "split, but got ")
+    return emitOpError(
+               "expected a normaliser that can be merged where keys are "
+               "split, but got ")
            << getNormaliser() << " [ATT18]";
   return success();
 }

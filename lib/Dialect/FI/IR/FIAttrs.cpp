@@ -218,9 +218,9 @@ struct ScheduleField {
 } // namespace
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
-  ScheduleField fields[] = {{"tile_rows", -1}, {"tile_keys", -1},
-                            {"mr", -1},        {"nr", -1},
-                            {"lanes", 1},      {"max_rows", 0}, {"stream", 0}};
+  ScheduleField fields[] = {
+      {"tile_rows", -1}, {"tile_keys", -1}, {"mr", -1},   {"nr", -1},
+      {"lanes", 1},      {"max_rows", 0},   {"stream", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;

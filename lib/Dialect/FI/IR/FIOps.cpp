@@ -405,8 +405,7 @@ void FinalizeOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   if (getSink() && isa<MemRefType>(getSink().getType()))
-    effects.emplace_back(MemoryEffects::Read::get(),
-                         &getSinkMutable()[0]);
+    effects.emplace_back(MemoryEffects::Read::get(), &getSinkMutable()[0]);
   // Views hide their pools: as with fi.append, no value is attached.
   if (getNumResults() == 0)
     effects.emplace_back(MemoryEffects::Write::get());
@@ -471,8 +470,8 @@ LogicalResult FinalizeOp::verify() {
            << getResultTypes() << "), but got (" << getOuts().getTypes()
            << ") [FIN5]";
   }
-  TypeRange types = places ? TypeRange(getOuts().getTypes())
-                           : TypeRange(getResultTypes());
+  TypeRange types =
+      places ? TypeRange(getOuts().getTypes()) : TypeRange(getResultTypes());
   StringRef what = places ? "destination" : "result";
   if (types.empty() || types.size() > 2)
     return emitOpError("expected 1 ")

@@ -107,9 +107,8 @@ static ParseResult parseViewOptions(AsmParser &parser, ViewOptions &options,
   return success();
 }
 
-static void printViewOptions(AsmPrinter &printer, int64_t dim,
-                             int64_t valueDim, Type element, Type valueElement,
-                             Type index) {
+static void printViewOptions(AsmPrinter &printer, int64_t dim, int64_t valueDim,
+                             Type element, Type valueElement, Type index) {
   if (valueDim != dim)
     printer << ", vo = " << valueDim;
   if (valueElement != element)
@@ -219,8 +218,8 @@ Value PagedKVType::buildRowOffset(OpBuilder &b, Location loc,
 void PagedKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
   Builder b(getContext());
   e.push_back(b.getNamedAttr("kind", b.getStringAttr("paged")));
-  e.push_back(b.getNamedAttr(
-      "order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
+  e.push_back(
+      b.getNamedAttr("order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
   e.push_back(b.getNamedAttr("page", getPage() == ShapedType::kDynamic
                                          ? Attribute(b.getUnitAttr())
                                          : b.getI64IntegerAttr(getPage())));
@@ -295,8 +294,8 @@ Value RaggedKVType::buildRowOffset(OpBuilder &b, Location loc,
 void RaggedKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
   Builder b(getContext());
   e.push_back(b.getNamedAttr("kind", b.getStringAttr("ragged")));
-  e.push_back(b.getNamedAttr(
-      "order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
+  e.push_back(
+      b.getNamedAttr("order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
   e.push_back(b.getNamedAttr("heads", b.getI64IntegerAttr(getHeads())));
 }
 

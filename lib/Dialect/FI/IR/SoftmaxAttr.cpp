@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Online softmax on tiles. The running state is (m, l): the row maximum of the
-// scores in base-2 units, and partial sums of 2^(x - m) in `lanes` columns. Masked
-// scores are -inf; a row whose keys are all masked keeps m = -inf, for which 0
-// stands in as the subtrahend, so that no inf - inf arises and every weight is 0.
+// scores in base-2 units, and partial sums of 2^(x - m) in `lanes` columns.
+// Masked scores are -inf; a row whose keys are all masked keeps m = -inf, for
+// which 0 stands in as the subtrahend, so that no inf - inf arises and every
+// weight is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -179,14 +180,12 @@ MergeWeights SoftmaxAttr::buildMerge(TileArithmetic &a, Value statisticA,
           fromBaseTwo(t, getBase(), statistic)};
 }
 
-std::pair<Value, Value> SoftmaxAttr::buildSink(TileArithmetic &a,
-                                               Value statistic,
-                                               Value sink) const {
+std::pair<Value, Value>
+SoftmaxAttr::buildSink(TileArithmetic &a, Value statistic, Value sink) const {
   Tiles t{a.builder, a.loc};
   // A sink is a state with output 0: merge with it, in this kind's base.
-  Value units = getBase() == LseBase::Two
-                    ? t.mul(sink, t.constant(sink, kLog2E))
-                    : sink;
+  Value units =
+      getBase() == LseBase::Two ? t.mul(sink, t.constant(sink, kLog2E)) : sink;
   MergeWeights merged = buildMerge(a, statistic, units);
   return {merged.weightA, merged.statistic};
 }

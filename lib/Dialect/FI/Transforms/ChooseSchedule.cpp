@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The register block is what fills a core's vector registers without spilling,
-// measured: 6x4 vectors with 32 registers, which asks for fewer loads a product than
-// 8x2; 6x2 or 4x2 with 16. Few packed rows (decode) make a block of their own, as
-// tall as the query heads of a KV head, so that few multiplies are spent on rows that
-// are not there.
+// measured: 6x4 vectors with 32 registers, which asks for fewer loads a product
+// than 8x2; 6x2 or 4x2 with 16. Few packed rows (decode) make a block of their
+// own, as tall as the query heads of a KV head, so that few multiplies are
+// spent on rows that are not there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ using namespace fi;
 
 namespace {
 
-/// Keys of a tile: enough to pay for a tile's fixed work; few, where the tile and
-/// the next one are to stay in the first-level cache.
+/// Keys of a tile: enough to pay for a tile's fixed work; few, where the tile
+/// and the next one are to stay in the first-level cache.
 constexpr int64_t kManyKeys = 64, kFewKeys = 32;
 /// Packed rows of a tile that share the work of packing its keys.
 constexpr int64_t kManyRows = 192;
@@ -42,14 +42,15 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   int64_t lanes = target.getVectorBits() / 32;
 
   // A power of two, so that rows times keys fill a vector of sums.
-  int64_t fewMr = std::min<int64_t>(llvm::PowerOf2Ceil(op.getGroup()),
-                                    wide ? 8 : 4);
+  int64_t fewMr =
+      std::min<int64_t>(llvm::PowerOf2Ceil(op.getGroup()), wide ? 8 : 4);
   auto few = ScheduleAttr::get(op.getContext(), kFewRows, kFewKeys, fewMr,
                                /*nr=*/2, lanes, /*maxRows=*/kFewRows,
                                /*stream=*/1);
 
   int64_t mr = target.getVectorBits() >= 256 ? 6 : 4, nr = wide ? 4 : 2;
-  // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in hardware.
+  // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in
+  // hardware.
   if (target.getAmx() && op.getQueryType().getElementType().isBF16() &&
       op.getViewType().getKeyType().isBF16() &&
       op.getViewType().getValueType().isBF16()) {
@@ -66,8 +67,9 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
     if (!target) {
-      getOperation().emitError("expected a module with the attribute 'fi.target', "
-                               "for example #fi.target<cpu, vector_bits = 256>");
+      getOperation().emitError(
+          "expected a module with the attribute 'fi.target', "
+          "for example #fi.target<cpu, vector_bits = 256>");
       return signalPassFailure();
     }
     getOperation().walk([&](AttentionOp op) {

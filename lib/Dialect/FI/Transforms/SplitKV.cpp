@@ -28,8 +28,9 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
       int64_t keys = 0;
       if (policy != "balanced" &&
           (StringRef(policy).getAsInteger(10, keys) || keys <= 0)) {
-        getOperation()->emitError("expected option 'policy' to be 'balanced' or a "
-                                  "number of keys of at least 1, but got '")
+        getOperation()->emitError(
+            "expected option 'policy' to be 'balanced' or a "
+            "number of keys of at least 1, but got '")
             << policy << "'";
         return signalPassFailure();
       }
@@ -54,9 +55,9 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
                             query.getDimSize(1), op.getViewType().getValueDim(),
                             b.getF32Type(), op.getNormaliser(), segmented);
     };
-    Value segments = SegmentsOp::create(b, loc,
-                                        SegmentsType::get(&getContext()),
-                                        op.getRows(), op.getView(), attr);
+    Value segments =
+        SegmentsOp::create(b, loc, SegmentsType::get(&getContext()),
+                           op.getRows(), op.getView(), attr);
     Value sink = op.getSink();
     SmallVector<Value> outs(op.getOuts());
 
@@ -80,8 +81,8 @@ struct SplitKV : fi::impl::FISplitKVPassBase<SplitKV> {
     if (op.returnsState()) {
       op.getResult(0).replaceAllUsesWith(merged);
     } else {
-      auto final = FinalizeOp::create(b, loc, op.getResultTypes(), merged, sink,
-                                      outs);
+      auto final =
+          FinalizeOp::create(b, loc, op.getResultTypes(), merged, sink, outs);
       op.replaceAllUsesWith(final.getResults());
     }
     op.erase();

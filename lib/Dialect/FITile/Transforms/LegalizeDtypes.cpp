@@ -26,7 +26,8 @@ struct LegalizeDtypesPass
   void runOnOperation() override {
     SmallVector<DotOp> dots;
     getOperation().walk([&](DotOp dot) {
-      Type element = cast<RankedTensorType>(dot.getA().getType()).getElementType();
+      Type element =
+          cast<RankedTensorType>(dot.getA().getType()).getElementType();
       bool legal = element.isF32() || (element.isBF16() && bf16Dot);
       if (!legal)
         dots.push_back(dot);

@@ -39,8 +39,8 @@ void expand(OpBuilder &b, InitOp op) {
     lanes = std::max(lanes, tileType(running).getDimSize(1));
   SmallVector<Value> values = {
       arith::ConstantOp::create(b, loc, b.getZeroAttr(acc))};
-  llvm::append_range(values, op.getNormaliser().buildInit(
-                                 b, loc, acc.getDimSize(0), lanes));
+  llvm::append_range(
+      values, op.getNormaliser().buildInit(b, loc, acc.getDimSize(0), lanes));
   op->replaceAllUsesWith(values);
 }
 
@@ -53,13 +53,13 @@ void expand(OpBuilder &b, UpdateOp op) {
   Value weights = update.weights;
   Type element = tileType(values).getElementType();
   if (element != tileType(weights).getElementType())
-    weights = arith::TruncFOp::create(
-        b, loc, tileType(weights).clone(element), weights);
+    weights = arith::TruncFOp::create(b, loc, tileType(weights).clone(element),
+                                      weights);
   if (update.factor)
     acc = scaleRows(a, acc, update.factor);
-  SmallVector<Value> results = {
-      DotOp::create(b, loc, acc.getType(), weights, values, acc,
-                    /*transpose=*/false)};
+  SmallVector<Value> results = {DotOp::create(b, loc, acc.getType(), weights,
+                                              values, acc,
+                                              /*transpose=*/false)};
   llvm::append_range(results, update.running);
   op->replaceAllUsesWith(results);
 }
@@ -74,8 +74,8 @@ void expand(OpBuilder &b, tile::FinalizeOp op) {
 
 void expand(OpBuilder &b, tile::MergeOp op) {
   DialectTileArithmetic a(b, op.getLoc());
-  MergeWeights w = op.getNormaliser().buildMerge(a, op.getStatisticA(),
-                                                 op.getStatisticB());
+  MergeWeights w =
+      op.getNormaliser().buildMerge(a, op.getStatisticA(), op.getStatisticB());
   Value output = arith::AddFOp::create(
       b, op.getLoc(), scaleRows(a, op.getOutputA(), w.weightA),
       scaleRows(a, op.getOutputB(), w.weightB));
@@ -84,15 +84,15 @@ void expand(OpBuilder &b, tile::MergeOp op) {
 
 void expand(OpBuilder &b, SinkOp op) {
   DialectTileArithmetic a(b, op.getLoc());
-  auto [factor, statistic] = op.getNormaliser().buildSink(
-      a, op.getInputStatistic(), op.getSink());
+  auto [factor, statistic] =
+      op.getNormaliser().buildSink(a, op.getInputStatistic(), op.getSink());
   Value output = scaleRows(a, op.getInputOutput(), factor);
   op->replaceAllUsesWith(ValueRange{output, statistic});
 }
 
-/// Replaces mulf(mask(x), splat b) by mask(mulf(x, splat b)) for positive b, then
-/// mulf(mulf(x, splat a), splat b) by mulf(x, splat (a * b)), which folds the scale
-/// into the change of base.
+/// Replaces mulf(mask(x), splat b) by mask(mulf(x, splat b)) for positive b,
+/// then mulf(mulf(x, splat a), splat b) by mulf(x, splat (a * b)), which folds
+/// the scale into the change of base.
 void mergeScales(KernelOp kernel) {
   auto splatOf = [](Value value) -> Value {
     if (Operation *op = value.getDefiningOp())

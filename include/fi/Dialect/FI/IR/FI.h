@@ -44,12 +44,11 @@ namespace fi {
 /// Module attribute that holds the `#fi.target` kernels are compiled for.
 inline constexpr llvm::StringLiteral kTargetAttr = "fi.target";
 
-/// The number of rows of a state, asked of the ops that made it (a dimension of a
-/// query, say). Fails where the state comes from a block argument or another
+/// The number of rows of a state, asked of the ops that made it (a dimension of
+/// a query, say). Fails where the state comes from a block argument or another
 /// dialect and its type does not say.
-mlir::FailureOr<mlir::OpFoldResult> getStateRows(mlir::OpBuilder &builder,
-                                                 mlir::Location loc,
-                                                 mlir::Value state);
+mlir::FailureOr<mlir::OpFoldResult>
+getStateRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value state);
 
 /// Largest head dim of queries, keys and values (KV2).
 inline constexpr int64_t kMaxHeadDim = 512;

@@ -29,7 +29,8 @@ struct KVRowAddress {
   mlir::Value head;
   /// Index of the key in its request's view, in range.
   mlir::Value key;
-  /// First entry of the request in the page table, or its first row in the pool.
+  /// First entry of the request in the page table, or its first row in the
+  /// pool.
   mlir::Value tableBegin;
   /// Keys of one page; null for layouts without pages.
   mlir::Value pageSize;
@@ -62,8 +63,8 @@ public:
 struct NormaliserUpdate {
   /// [rows, keys]: what multiplies the values.
   mlir::Value weights;
-  /// [rows, 1]: what multiplies the accumulator before the product is added; null
-  /// for 1.
+  /// [rows, 1]: what multiplies the accumulator before the product is added;
+  /// null for 1.
   mlir::Value factor;
   llvm::SmallVector<mlir::Value> running;
 };
