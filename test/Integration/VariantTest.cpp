@@ -281,6 +281,7 @@ TEST(ScoreTest, Functions) {
     SCOPED_TRACE(function.name);
     Case(small(scoreRegion(function.text) + " mask(#fi.causal)").get(),
          {{1, 37}, {5, 5}, {40, 150}, {9, 4}})
+        .setOptLevel(0)
         .check(plans);
   }
 }
@@ -325,7 +326,10 @@ TEST(ScoreTest, CapturesOfEveryType) {
           bias.setInteger({h, k},
                           capture.type == DType::I1 ? value & 1 : value);
       }
-    Case(text.get(), mixedBatch()).give("bias", bias).check(plans);
+    Case(text.get(), mixedBatch())
+        .give("bias", bias)
+        .setOptLevel(0)
+        .check(plans);
   }
 }
 
