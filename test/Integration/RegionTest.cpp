@@ -173,6 +173,19 @@ INSTANTIATE_TEST_SUITE_P(
             "%d = arith.remui %k, %k1 : i64\n%e = arith.divsi %i, %k1 : i64\n"
             "%g = arith.addi %b, %e : i64\n%h = arith.subi %g, %d : i64\n"
             "%v = arith.sitofp %h : i64 to f32\n%f = arith.mulf %v, %a : f32"},
+        // Key 0 is a divisor in range; it counts as 1 (REG4).
+        Named{
+            "divisions_by_0",
+            "%i = arith.index_cast %qp : index to i64\n"
+            "%k = arith.index_cast %kp : index to i64\n"
+            "%b = arith.floordivsi %i, %k : i64\n"
+            "%d = arith.remui %i, %k : i64\n%e = arith.divsi %i, %k : i64\n"
+            "%l = arith.constant -9223372036854775808 : i64\n"
+            "%m = arith.subi %k, %i : i64\n%n = arith.remsi %l, %m : i64\n"
+            "%g = arith.addi %b, %e : i64\n%h = arith.subi %g, %d : i64\n"
+            "%u = arith.constant 127 : i64\n%w = arith.andi %n, %u : i64\n"
+            "%o = arith.addi %h, %w : i64\n"
+            "%v = arith.sitofp %o : i64 to f32\n%f = arith.mulf %v, %a : f32"},
         Named{
             "widths",
             "%i = arith.index_cast %kp : index to i64\n"
