@@ -1,0 +1,51 @@
+// Products of bf16 by hardware tiles, where the target has them. K is written out:
+// 32 terms a step, then the rest in a lower tile.
+// RUN: fi-opt %s --fi-tile-to-vector --canonicalize --cse --split-input-file | FileCheck %s
+
+#schedule = #fi.schedule<tile_rows = 32, tile_keys = 32, mr = 32, nr = 2>
+module attributes {fi.target = #fi.target<cpu, vector_bits = 512, bf16_dot, amx>} {
+// CHECK-LABEL: func.func @tiles
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 {
+// CHECK: amx.tile_zero : !amx.tile<16x16xf32>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
+// CHECK-COUNT-4: amx.tile_mulf {{.*}} : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x8xbf16>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<4x32xbf16>
+// CHECK-COUNT-4: amx.tile_mulf {{.*}} : !amx.tile<16x8xbf16>, !amx.tile<4x32xbf16>, !amx.tile<16x16xf32>
+// CHECK-NOT: amx.tile_mulf
+// CHECK-COUNT-4: amx.tile_store {{.*}}!amx.tile<16x16xf32>
+// CHECK-NOT: amx
+// CHECK: return
+fi_tile.kernel @tiles(%q: memref<?x2x40xbf16>, %o: memref<?x2x32xf32>, %work: !fi_tile.work) schedule(#schedule) {
+  %k = arith.constant dense<1.0> : tensor<32x40xbf16>
+  fi_tile.for_items %it in %work {
+    %a = fi_tile.load_rows %q[%it] group 2 : memref<?x2x40xbf16> -> tensor<32x40xbf16>
+    %s = fi_tile.dot %a, %k transpose : tensor<32x40xbf16>, tensor<32x40xbf16> -> tensor<32x32xf32>
+    fi_tile.store_rows %s, %o[%it] group 2 : tensor<32x32xf32>, memref<?x2x32xf32>
+  }
+  fi_tile.return
+}
+}
+
+// -----
+
+// A block that is no multiple of a tile's rows is for pairs, and so is a target
+// without tiles (dot.mlir).
+#schedule = #fi.schedule<tile_rows = 8, tile_keys = 32, mr = 2, nr = 2>
+module attributes {fi.target = #fi.target<cpu, vector_bits = 512, bf16_dot, amx>} {
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: amx
+// CHECK: x86vector.avx512.dot
+// CHECK-NOT: amx
+// CHECK: return
+fi_tile.kernel @few(%q: memref<?x2x32xbf16>, %o: memref<?x2x32xf32>, %work: !fi_tile.work) schedule(#schedule) {
+  %k = arith.constant dense<1.0> : tensor<32x32xbf16>
+  fi_tile.for_items %it in %work {
+    %a = fi_tile.load_rows %q[%it] group 2 : memref<?x2x32xbf16> -> tensor<8x32xbf16>
+    %s = fi_tile.dot %a, %k transpose : tensor<8x32xbf16>, tensor<32x32xbf16> -> tensor<8x32xf32>
+    fi_tile.store_rows %s, %o[%it] group 2 : tensor<8x32xf32>, memref<?x2x32xf32>
+  }
+  fi_tile.return
+}
+}
