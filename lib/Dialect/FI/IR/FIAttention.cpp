@@ -614,13 +614,6 @@ LogicalResult AttentionOp::verifyRegions() {
             << name << "' of fi.attention [ATT13]";
         return WalkResult::interrupt();
       }
-      for (Value operand : op->getOperands())
-        if (!region.isAncestor(operand.getParentRegion())) {
-          op->emitOpError("expected region '")
-              << name << "' of fi.attention to use no value from outside (name "
-              << "it in 'captures') [ATT14]";
-          return WalkResult::interrupt();
-        }
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())

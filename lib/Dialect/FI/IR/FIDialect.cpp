@@ -11,7 +11,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -42,16 +41,6 @@ struct FIOpAsmInterface : OpAsmDialectInterface {
   }
 };
 
-/// Folding leaves constants in the regions of fi.attention, which use no value
-/// from outside (ATT14).
-struct FIFoldInterface : DialectFoldInterface {
-  using DialectFoldInterface::DialectFoldInterface;
-
-  bool shouldMaterializeInto(Region *region) const override {
-    return isa<AttentionOp>(region->getParentOp());
-  }
-};
-
 } // namespace
 
 void FIDialect::initialize() {
@@ -62,7 +51,7 @@ void FIDialect::initialize() {
   registerTypes();
   registerAttributes();
   registerBytecode();
-  addInterfaces<FIOpAsmInterface, FIFoldInterface>();
+  addInterfaces<FIOpAsmInterface>();
 }
 
 LogicalResult FIDialect::verifyOperationAttribute(Operation *op,

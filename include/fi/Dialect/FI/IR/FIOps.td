@@ -156,7 +156,7 @@ def FI_RaggedViewOp : FI_Op<"view.ragged", [
 //===----------------------------------------------------------------------===//
 
 def FI_AttentionOp : FI_Op<"attention", [
-    AttrSizedOperandSegments,
+    AttrSizedOperandSegments, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
