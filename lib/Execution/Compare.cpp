@@ -80,6 +80,8 @@ public:
         offsets(getRowOffsets(attention, run.arguments)) {
     if (number < run.visibleKeys.size())
       visible = &run.visibleKeys[number];
+    if (attention.hasTransforms && number < run.transformedScores.size())
+      transformed = &run.transformedScores[number];
     scale = attention.scaleNumber.value_or(1);
     if (attention.scale >= 0)
       scale = run.arguments[attention.scale].getNumber();
@@ -101,6 +103,8 @@ private:
     return -1;
   }
   const KeyMagnitudes &magnitudes(int request, int64_t head);
+  /// Largest magnitude of a position of a request's rows and keys.
+  double largestPosition(int request);
   /// Address of the row of a key or a value; null if the tables name none.
   const char *rowOf(int request, int64_t key, int64_t head, bool isValue);
 
@@ -108,7 +112,7 @@ private:
   const BackendRun &run;
   std::vector<RequestLengths> lengths;
   std::vector<int64_t> offsets;
-  const HostTensor *visible = nullptr;
+  const HostTensor *visible = nullptr, *transformed = nullptr;
   double scale = 1, largestCapture = 0;
   std::map<std::pair<int, int64_t>, KeyMagnitudes> cache;
 };
@@ -197,6 +201,24 @@ const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
   return result;
 }
 
+double AttentionTerms::largestPosition(int request) {
+  double origin = 0;
+  if (attention.view.origin >= 0)
+    origin =
+        run.arguments[attention.view.origin].getTensor().getInteger({request});
+  const RequestLengths &length = lengths[request];
+  double largest = std::fabs(origin) + static_cast<double>(length.keyLength) +
+                   static_cast<double>(length.queryLength);
+  if (attention.positions >= 0)
+    for (int64_t row = offsets[request]; row < offsets[request + 1]; ++row)
+      largest = std::max(
+          largest,
+          std::fabs(
+              double(run.arguments[attention.positions].getTensor().getInteger(
+                  {row}))));
+  return largest;
+}
+
 void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
   int request = requestOf(row);
   if (request < 0 || attention.query < 0 || attention.view.keys < 0)
@@ -211,6 +233,10 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
     squares += element * element;
   }
   double score = std::fabs(scale) * std::sqrt(squares) * keys.keyNorm;
+  if (transformed && row < transformed->getSize(0) &&
+      head < transformed->getSize(1))
+    if (double made = transformed->getFloat({row, head}); std::isfinite(made))
+      score = std::max(score, made);
   terms.maxScore = std::max(terms.maxScore, score);
   terms.maxValue = std::max(terms.maxValue, keys.value);
   terms.dim = std::max(terms.dim, attention.dim);
@@ -226,6 +252,9 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
   constexpr double roundings = 16;
   double magnitude =
       score + largestCapture * std::max<int64_t>(lengths[request].keyLength, 1);
+  // Angles are products of positions, and errors in them relative to these.
+  if (attention.hasTransforms)
+    magnitude += score * largestPosition(request);
   terms.scoreError = std::max(terms.scoreError,
                               roundings * unitRoundoff(DType::F32) * magnitude);
 }

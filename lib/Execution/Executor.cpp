@@ -86,6 +86,7 @@ public:
     signature = std::move(programSignature);
     reference.onlyRows = options.onlyRows;
     reference.visibleKeys = &visibleKeys;
+    reference.transformedScores = &transformedScores;
   }
 
   Error plan(llvm::ArrayRef<HostValue>) override { return Error::success(); }
@@ -94,6 +95,7 @@ public:
             llvm::MutableArrayRef<HostTensor> results) override {
     Stopwatch watch;
     visibleKeys.clear();
+    transformedScores.clear();
     auto made = interpretProgram(program, arguments, reference);
     if (!made)
       return made.takeError();
@@ -111,11 +113,14 @@ public:
   llvm::ArrayRef<HostTensor> getVisibleKeys() const override {
     return visibleKeys;
   }
+  llvm::ArrayRef<HostTensor> getTransformedScores() const override {
+    return transformedScores;
+  }
 
 private:
   ProgramOp program;
   ReferenceOptions reference;
-  std::vector<HostTensor> visibleKeys;
+  std::vector<HostTensor> visibleKeys, transformedScores;
 };
 
 } // namespace

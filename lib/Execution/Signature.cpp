@@ -184,6 +184,7 @@ Expected<Signature> SignatureBuilder::build() {
       info.view = viewOf(attention.getView());
       if (FloatAttr scale = attention.getScaleAttr())
         info.scaleNumber = scale.getValueAsDouble();
+      info.hasTransforms = attention.getPairing().has_value();
       info.hasPlainScores =
           !attention.getScoreAttr() && attention.getScoreRegion().empty() &&
           attention.getQueryRegion().empty() &&

@@ -379,6 +379,7 @@ void Case::check(llvm::ArrayRef<Planned> plans) {
     return;
   expected.visibleKeys.assign(reference->getVisibleKeys().begin(),
                               reference->getVisibleKeys().end());
+  expected.transformedScores = reference->getTransformedScores().vec();
   CompareOptions options;
   options.independent = independent;
   for (const Planned &planned : plans) {

@@ -211,6 +211,7 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
     fastest = i == 0 ? time : std::min(fastest, time);
   }
   out.visibleKeys = executor.getVisibleKeys().vec();
+  out.transformedScores = executor.getTransformedScores().vec();
   if (timing) {
     const ExecutorTimes &times = executor.getTimes();
     llvm::outs() << "time on " << out.backend << ": ";

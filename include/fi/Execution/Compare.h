@@ -27,6 +27,9 @@ struct BackendRun {
   /// For each attention, visible keys by row and head, -1 where not counted;
   /// empty where unknown.
   std::vector<HostTensor> visibleKeys;
+  /// For each attention, ReferenceOptions::transformedScores; empty where
+  /// unknown.
+  std::vector<HostTensor> transformedScores;
 };
 
 struct CompareOptions {

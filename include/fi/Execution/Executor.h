@@ -91,6 +91,8 @@ public:
   /// Reference only: visible keys by row and head for each attention, of the
   /// last run.
   virtual llvm::ArrayRef<HostTensor> getVisibleKeys() const { return {}; }
+  /// Reference only: ReferenceOptions::transformedScores of the last run.
+  virtual llvm::ArrayRef<HostTensor> getTransformedScores() const { return {}; }
 
 protected:
   explicit Executor(llvm::StringRef name) : name(name) {}

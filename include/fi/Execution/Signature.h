@@ -66,6 +66,8 @@ struct AttentionInfo {
   /// read, whether the statistic is in base e.
   std::optional<double> scaleNumber;
   bool hasPlainScores = false;
+  /// Whether a region transforms queries or keys (known from the text only).
+  bool hasTransforms = false;
   llvm::SmallVector<int, 2> captures;
   bool isBaseE = false;
 };

@@ -74,6 +74,12 @@ struct ReferenceOptions {
   /// Receives, for each fi.attention in program order, [rows, heads] of i64:
   /// how many keys the row sees; -1 where `onlyRows` leaves it out.
   std::vector<HostTensor> *visibleKeys = nullptr;
+
+  /// Receives, for each fi.attention in program order, [rows, heads] of f64:
+  /// the largest |scale| |q| |k| of the row and a visible key, both as
+  /// transforms made them, which rounding errors are relative to. No elements
+  /// without transforms.
+  std::vector<HostTensor> *transformedScores = nullptr;
 };
 
 /// Executes `program` on `arguments` (in program order) and gives a tensor for

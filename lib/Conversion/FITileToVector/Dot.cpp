@@ -37,11 +37,17 @@ Value KernelLowering::loadOperandRow(DotOp op, Value row, Value column,
   auto rows = kvRows.find(tile);
   if (rows == kvRows.end()) {
     Value buffer = buffers.lookup(tile);
-    if (!pairs)
-      return vector::LoadOp::create(b, loc, vectorOf(b.getF32Type()), buffer,
-                                    ValueRange{row, column});
-    return vector::LoadOp::create(b, loc, vectorOf(b.getI32Type()),
-                                  viewAsPairs(buffer), ValueRange{row, column});
+    if (pairs)
+      buffer = viewAsPairs(buffer);
+    Type word = pairs ? Type(b.getI32Type()) : Type(b.getF32Type());
+    Value part = vector::LoadOp::create(b, loc, VectorType::get({width}, word),
+                                        buffer, ValueRange{row, column});
+    if (width == W)
+      return part;
+    // What lies beyond in the buffer may be anything.
+    return vector::InsertStridedSliceOp::create(
+        b, loc, part, splatVector(word, 0), ArrayRef<int64_t>{0},
+        ArrayRef<int64_t>{1});
   }
   const KVRows source = rows->second;
   Value offset = memref::LoadOp::create(b, loc, source.offsets, row);

@@ -44,6 +44,7 @@ FailureOr<int64_t> KernelLowering::run() {
     return kernel.emitOpError("expected 'lanes' of 1 or a multiple of ")
            << W << ", the vector length, but got " << schedule.getLanes()
            << " [SCH2]";
+  findRowDomains();
   createFunction();
   Operation *end = func::ReturnOp::create(b, loc);
   b.setInsertionPoint(end);
@@ -98,6 +99,7 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
+      .Case([&](ColumnsOp op) { return lowerColumns(op); })
       .Case([&](DotOp op) { return lowerDot(op); })
       .Case<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
           [](Operation *) { return success(); })
@@ -159,13 +161,14 @@ LogicalResult KernelLowering::bindCarried(ValueRange inits,
     if (!owned) {
       Value copy = allocate(tileType(init));
       Type element = tileType(init).getElementType();
+      int64_t fixed = fixedRows(init);
       if (kindOf(init) == Kind::Rows) {
-        loop(index(0), rowVectorBound, W, [&](Value row) {
+        loop(index(0), rowVectorLimit(fixed), W, [&](Value row) {
           storeVector(loadVector(buffer, {row}, element), copy, {row});
         });
       } else {
         int64_t chunks = padded(tileType(init).getDimSize(1)) / W;
-        loop(index(0), rowBound, 1, [&](Value row) {
+        loop(index(0), rowLimit(fixed), 1, [&](Value row) {
           for (int64_t chunk = 0; chunk < chunks; ++chunk)
             storeVector(loadVector(buffer, {row, index(chunk * W)}, element),
                         copy, {row, index(chunk * W)});
@@ -193,13 +196,14 @@ LogicalResult KernelLowering::yieldCarried(Operation *terminator,
       return terminator->emitOpError(
           "expected loops that do not exchange the tiles they carry");
     Type element = tileType(yielded).getElementType();
+    int64_t fixed = fixedRows(yielded);
     if (kindOf(yielded) == Kind::Rows) {
-      loop(index(0), rowVectorBound, W, [&](Value row) {
+      loop(index(0), rowVectorLimit(fixed), W, [&](Value row) {
         storeVector(loadVector(from, {row}, element), to, {row});
       });
     } else {
       int64_t chunks = padded(tileType(yielded).getDimSize(1)) / W;
-      loop(index(0), rowBound, 1, [&](Value row) {
+      loop(index(0), rowLimit(fixed), 1, [&](Value row) {
         for (int64_t chunk = 0; chunk < chunks; ++chunk)
           storeVector(loadVector(from, {row, index(chunk * W)}, element), to,
                       {row, index(chunk * W)});

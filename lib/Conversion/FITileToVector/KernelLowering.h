@@ -15,9 +15,9 @@
 //             asks for them, in loops over rows that keep values in vectors.
 //
 // The members are implemented by topic: FITileToVector.cpp (signature, control
-// flow), RowLoops.cpp (elementwise work), Dot.cpp and MatrixTiles.cpp
-// (products), Memory.cpp (ABI, loads and stores), Math.cpp (functions on
-// vectors).
+// flow), RowDomains.cpp (what rows stand for), RowLoops.cpp (elementwise work),
+// Dot.cpp and MatrixTiles.cpp (products), Memory.cpp (ABI, loads and stores),
+// Columns.cpp (parts of tiles), Math.cpp (functions on vectors).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,7 @@
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SetVector.h"
 #include <functional>
 #include <set>
@@ -79,6 +80,22 @@ private:
   /// Puts yielded tiles into the buffers of the carried ones.
   LogicalResult yieldCarried(Operation *terminator, mlir::ValueRange arguments);
 
+  //===--- What rows stand for (RowDomains.cpp) ---------------------------===//
+
+  /// Finds the tiles whose rows are keys: all of these count, whatever the
+  /// number of the item's rows.
+  void findRowDomains();
+  bool hasKeysAsRows(Value tile);
+  /// Number of rows that a loop over a tile's rows computes if that is known,
+  /// else 0: then it is the item's.
+  int64_t fixedRows(Value tile) {
+    return hasKeysAsRows(tile) ? tileType(tile).getDimSize(0) : 0;
+  }
+  Value rowLimit(int64_t fixed) { return fixed ? index(fixed) : rowBound; }
+  Value rowVectorLimit(int64_t fixed) {
+    return fixed ? index(padded(fixed)) : rowVectorBound;
+  }
+
   //===--- Elementwise work (RowLoops.cpp) --------------------------------===//
 
   /// Whether the op is computed on demand.
@@ -120,6 +137,7 @@ private:
   Value loadVector(Value buffer, mlir::ValueRange indices, mlir::Type element);
   void emitRowsPhase(Phases &phases, int phase);
   void emitMatrixPhase(Phases &phases, int phase);
+  void emitMatrixLoop(ArrayRef<Value> roots);
   Value gatherVector(GatherOp op, ArrayRef<Value> indices);
   /// A loop whose body is built with the induction variable.
   void loop(Value lower, Value upper, int64_t step,
@@ -188,6 +206,9 @@ private:
   void prefetch(const KVRows &rows, Value row, Value column);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerStoreKV(StoreKVOp op);
+  LogicalResult lowerColumns(ColumnsOp op);
+  Value takeColumns(ColumnsOp op, Value base, ArrayRef<Value> indices,
+                    int64_t from, int64_t count);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
   /// Copies a row of memory to a row of a buffer, converting, and back.
@@ -234,6 +255,10 @@ private:
   llvm::DenseMap<Value, Value> preferred;
 
   Value arena, itemsPointer, rangesPointer, stateOutput, stateStatistic;
+  /// Tiles of one domain have one representative; keyDomains has those of keys.
+  llvm::EquivalenceClasses<void *> rowDomains;
+  llvm::DenseSet<void *> keyDomains;
+
   Value itemPointer;
   /// Rows that loops run over: the item's, rounded up to `mr`; to vectors.
   Value rowBound, rowVectorBound;

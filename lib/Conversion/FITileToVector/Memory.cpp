@@ -296,7 +296,8 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
   RankedTensorType type = op.getType();
   Value buffer = allocate(type);
   bool scalarRows = kindOf(op.getResult()) == Kind::Rows;
-  loop(index(0), rowBound, 1, [&](Value row) {
+  Value limit = rowLimit(fixedRows(op.getResult()));
+  loop(index(0), limit, 1, [&](Value row) {
     Value offset = rowOffset(source, row, op.getGroup(), /*clamp=*/true);
     if (scalarRows) {
       Value value = memref::LoadOp::create(b, loc, source.base, offset);
@@ -492,11 +493,12 @@ LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
   if (!kvRows.count(op.getResult()))
     locateRows({op}, scalar(op.getKey()), Value());
   KVRows rows = kvRows.find(op.getResult())->second;
-  bool onlyProducts = llvm::all_of(op->getUses(), [](OpOperand &use) {
+  bool isReadInPlace = llvm::all_of(op->getUses(), [](OpOperand &use) {
     auto dot = dyn_cast<DotOp>(use.getOwner());
-    return dot && use.getOperandNumber() == 1;
+    return isa<ColumnsOp>(use.getOwner()) ||
+           (dot && use.getOperandNumber() == 1);
   });
-  if (onlyProducts)
+  if (isReadInPlace)
     return success(); // a product reads or packs them
   RankedTensorType type = op.getType();
   Value buffer = allocate(type);
@@ -555,7 +557,9 @@ LogicalResult KernelLowering::lowerLoadState(LoadStateOp op) {
   Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
   Value firstRow = mul(slot, rows);
   Value last = sub(itemField(Field::RowCount), index(1));
-  loop(index(0), rowBound, 1, [&](Value row) {
+  Value limit = rowLimit(
+      std::max(fixedRows(op.getOutput()), fixedRows(op.getStatistic())));
+  loop(index(0), limit, 1, [&](Value row) {
     Value at = add(firstRow, minimum(row, last));
     copyRowIn(stateOutput, mul(at, columns), columns, type.getElementType(),
               output, row);

@@ -294,24 +294,26 @@ LogicalResult KernelLowering::materialise(ArrayRef<Value> tiles, Block *block) {
 }
 
 void KernelLowering::emitRowsPhase(Phases &phases, int phase) {
-  SmallVector<Value> roots;
+  // A loop for the item's rows, and one for each number of keys.
+  llvm::MapVector<int64_t, SmallVector<Value>> roots;
   for (Value value : phases.stored)
     if (kindOf(value) == Kind::Rows && !buffers.count(value) &&
         !isa<ReduceOp>(value.getDefiningOp()) &&
         phaseOf(phases, value) == phase)
-      roots.push_back(value);
-  if (roots.empty())
-    return;
-  loop(index(0), rowVectorBound, W, [&](Value row) {
-    Iteration iteration(/*overRows=*/true, row);
-    SmallVector<Value> vectors;
-    for (Value root : roots)
-      vectors.push_back(evaluate(iteration, root, 0));
-    for (auto [root, vector] : llvm::zip(roots, vectors))
-      storeVector(vector, preferred[root], {row});
-  });
-  for (Value root : roots)
-    buffers[root] = preferred[root];
+      roots[fixedRows(value)].push_back(value);
+  for (auto &[fixed, group] : roots) {
+    loop(index(0), rowVectorLimit(fixed), W, [&, &values = group](Value row) {
+      Iteration iteration(/*overRows=*/true, row);
+      SmallVector<Value> vectors;
+      for (Value root : values)
+        vectors.push_back(evaluate(iteration, root, 0));
+      for (auto [root, vector] : llvm::zip(values, vectors))
+        storeVector(vector, preferred[root], {row});
+    });
+  }
+  for (auto &[fixed, group] : roots)
+    for (Value root : group)
+      buffers[root] = preferred[root];
 }
 
 /// Whether a value depends, within its iteration, on a reduction over columns.
@@ -329,14 +331,26 @@ static bool dependsOnReduction(Value value,
 }
 
 void KernelLowering::emitMatrixPhase(Phases &phases, int phase) {
-  SmallVector<Value> chunked, reducing;
-  int64_t chunks = 0;
+  llvm::MapVector<int64_t, SmallVector<Value>> roots;
   for (Value value : phases.stored) {
     bool reduction = isa_and_nonnull<ReduceOp>(value.getDefiningOp());
     bool mine = kindOf(value) == Kind::Matrix ||
                 (kindOf(value) == Kind::Rows && reduction);
-    if (!mine || buffers.count(value) || phaseOf(phases, value) != phase)
-      continue;
+    if (mine && !buffers.count(value) && phaseOf(phases, value) == phase)
+      roots[fixedRows(value)].push_back(value);
+  }
+  for (auto &[fixed, group] : roots)
+    emitMatrixLoop(group);
+  for (auto &[fixed, group] : roots)
+    for (Value value : group)
+      buffers[value] = preferred[value];
+}
+
+/// One loop for values of one domain and phase.
+void KernelLowering::emitMatrixLoop(ArrayRef<Value> roots) {
+  SmallVector<Value> chunked, reducing;
+  int64_t chunks = 0;
+  for (Value value : roots) {
     if (dependsOnReduction(value, buffers)) {
       reducing.push_back(value);
     } else {
@@ -344,9 +358,7 @@ void KernelLowering::emitMatrixPhase(Phases &phases, int phase) {
       chunks = std::max(chunks, padded(tileType(value).getDimSize(1)) / W);
     }
   }
-  if (chunked.empty() && reducing.empty())
-    return;
-  loop(index(0), rowBound, 1, [&](Value row) {
+  loop(index(0), rowLimit(fixedRows(roots.front())), 1, [&](Value row) {
     Iteration iteration(/*overRows=*/false, row);
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       SmallVector<std::pair<Value, Value>> stores;
@@ -371,10 +383,6 @@ void KernelLowering::emitMatrixPhase(Phases &phases, int phase) {
         storeVector(result, preferred[value], {row, index(chunk * W)});
     }
   });
-  for (Value value : chunked)
-    buffers[value] = preferred[value];
-  for (Value value : reducing)
-    buffers[value] = preferred[value];
 }
 
 //===----------------------------------------------------------------------===//

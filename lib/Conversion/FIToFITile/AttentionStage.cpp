@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // One kernel per schedule: for each item, a loop over the visited key tiles
-// with the score and mask regions inlined, then the output, or a partial state
-// where the plan has split the keys. And one kernel per tile size that merges
-// the partial states of a tile, in split order.
+// with the regions inlined, then the output, or a partial state where the plan
+// has split the keys. And one kernel per tile size that merges the partial
+// states of a tile, in split order.
+//
+// Where a region transforms pairs of a row, rows of queries and keys are tiles
+// of first and of second elements: a product is a sum over pairs, so nothing
+// puts a row together again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,8 +61,16 @@ private:
   }
   /// Token and query head of each packed row, Rx1.
   void buildRows(int64_t tileRows);
-  Value buildScores(Value query, Value viewValue, Value key,
+  /// A tile as the products take it: whole, or first and second elements of its
+  /// pairs, transformed by the region if it is not empty.
+  FailureOr<SmallVector<Value>> buildOperand(Value rows, Region &region,
+                                             Value head, Value position);
+  Value buildScores(ArrayRef<Value> query, Value viewValue, Value key,
                     ScheduleAttr schedule);
+  SmallVector<Value> captureArguments() {
+    return llvm::map_to_vector(captureBuffers,
+                               [&](unsigned index) { return argument(index); });
+  }
   Value loadSink(int64_t tileRows);
   void storeOutputs(Value output, Value statistic);
 
@@ -185,15 +197,57 @@ void AttentionStage::buildRows(int64_t tileRows) {
   queryPosition = arith::AddIOp::create(b, loc, token, splat(first));
 }
 
-Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
-                                  ScheduleAttr schedule) {
+FailureOr<SmallVector<Value>> AttentionStage::buildOperand(Value rows,
+                                                           Region &region,
+                                                           Value head,
+                                                           Value position) {
+  if (!op.getPairing())
+    return SmallVector<Value>{rows};
+  auto type = cast<RankedTensorType>(rows.getType());
+  bool half = *op.getPairing() == Pairing::Half;
+  int64_t pairs = type.getDimSize(1) / 2;
+  RankedTensorType part = tile(type.getDimSize(0), pairs, b.getF32Type());
+  auto columns = [&](int64_t first) -> Value {
+    return ColumnsOp::create(b, loc, part, rows, first, half ? 1 : 2);
+  };
+  SmallVector<Value> operand = {columns(0), columns(half ? pairs : 1)};
+  if (region.empty())
+    return operand;
+  Value pair =
+      IotaOp::create(b, loc, tile(1, pairs, b.getIndexType()), index(0));
+  SmallVector<Value> arguments = {
+      operand[0], operand[1], pair, field(Field::Request), head, position};
+  llvm::append_range(arguments, captureArguments());
+  FailureOr<SmallVector<Value>> made = inlineRegion(b, region, arguments);
+  if (failed(made))
+    return failure();
+  for (Value &value : *made)
+    value = broadcastTo(b, loc, value, part.getShape());
+  return made;
+}
+
+Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
+                                  Value key, ScheduleAttr schedule) {
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
-  Type element = cast<RankedTensorType>(query.getType()).getElementType();
-  Value k = LoadKVOp::create(b, loc, tile(keys, view.getKeyDim(), element),
-                             KVPart::Keys, viewValue, item, key);
+  Type element = cast<RankedTensorType>(query[0].getType()).getElementType();
+  Value loaded = LoadKVOp::create(b, loc, tile(keys, view.getKeyDim(), element),
+                                  KVPart::Keys, viewValue, item, key);
+  Value firstPosition =
+      arith::AddIOp::create(b, loc, key, field(Field::KVOrigin));
+  Value rowPosition =
+      IotaOp::create(b, loc, tile(keys, 1, b.getIndexType()), firstPosition);
+  FailureOr<SmallVector<Value>> k = buildOperand(
+      loaded, op.getKeyRegion(), field(Field::KVHead), rowPosition);
+  if (failed(k))
+    return {};
   auto scoresType = tile(rows, keys, b.getF32Type());
-  Value scores = DotOp::create(b, loc, scoresType, query, k, Value(),
-                               /*transpose=*/true);
+  Value scores;
+  for (auto [left, right] : llvm::zip_equal(query, *k)) {
+    Value product = DotOp::create(b, loc, scoresType, left, right, Value(),
+                                  /*transpose=*/true);
+    scores = scores ? arith::AddFOp::create(b, loc, scores, product).getResult()
+                    : product;
+  }
   Value scale =
       op.getScaleAttr()
           ? arith::ConstantOp::create(b, loc, op.getScaleAttr()).getResult()
@@ -203,22 +257,18 @@ Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
 
   auto row = tile(1, keys, b.getIndexType());
   Value keyIndex = IotaOp::create(b, loc, row, key);
-  Value keyPosition = IotaOp::create(
-      b, loc, row, arith::AddIOp::create(b, loc, key, field(Field::KVOrigin)));
+  Value keyPosition = IotaOp::create(b, loc, row, firstPosition);
   SmallVector<Value> arguments = {field(Field::Request), queryHead,
                                   field(Field::KVHead), queryPosition,
                                   keyPosition};
-  for (unsigned capture : captureBuffers)
-    arguments.push_back(argument(capture));
-  if (!op.getMaskRegion().empty() || !op.getScoreRegion().empty()) {
+  llvm::append_range(arguments, captureArguments());
+  if (!op.getScoreRegion().empty()) {
     SmallVector<Value> scoreArguments = {scores};
     llvm::append_range(scoreArguments, arguments);
-    if (!op.getScoreRegion().empty()) {
-      scores = inlineRegion(b, op.getScoreRegion(), scoreArguments);
-      if (!scores)
-        return {};
-      scores = broadcastTo(b, loc, scores, scoresType.getShape());
-    }
+    auto made = inlineRegion(b, op.getScoreRegion(), scoreArguments);
+    if (failed(made))
+      return {};
+    scores = broadcastTo(b, loc, made->front(), scoresType.getShape());
   }
   // Regions are asked for keys in range only; the tile may reach beyond.
   Value limit = broadcastTo(b, loc, field(Field::KVLen), row.getShape());
@@ -226,10 +276,10 @@ Value AttentionStage::buildScores(Value query, Value viewValue, Value key,
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, keyIndex, limit);
   visible = broadcastTo(b, loc, visible, scoresType.getShape());
   if (!op.getMaskRegion().empty()) {
-    Value allowed = inlineRegion(b, op.getMaskRegion(), arguments);
-    if (!allowed)
+    auto made = inlineRegion(b, op.getMaskRegion(), arguments);
+    if (failed(made))
       return {};
-    allowed = broadcastTo(b, loc, allowed, scoresType.getShape());
+    Value allowed = broadcastTo(b, loc, made->front(), scoresType.getShape());
     visible = arith::AndIOp::create(b, loc, visible, allowed);
   }
   return MaskOp::create(b, loc, scores, visible);
@@ -271,14 +321,20 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   b.setInsertionPointToStart(&items.getBody().front());
   item = items.getItem();
 
-  // Products are of one element type: the wider of both operands'.
+  // Products are of one element type: the wider of both operands', and f32 of
+  // what a region has computed.
   Type queryElement = op.getQueryType().getElementType();
-  Type common =
-      queryElement == view.getKeyType() ? queryElement : b.getF32Type();
+  Type common = queryElement == view.getKeyType() && !op.getPairing()
+                    ? queryElement
+                    : b.getF32Type();
   auto queryType = tile(rows, view.getKeyDim(), common);
-  Value query =
+  Value loaded =
       LoadRowsOp::create(b, loc, queryType, argument(queryBuffer), item, group);
   buildRows(rows);
+  FailureOr<SmallVector<Value>> query =
+      buildOperand(loaded, op.getQueryRegion(), queryHead, queryPosition);
+  if (failed(query))
+    return {};
   auto accType = tile(rows, view.getValueDim(), b.getF32Type());
   SmallVector<Type> runningTypes = {accType};
   NormaliserAttrInterface normaliser = op.getNormaliser();
@@ -291,7 +347,7 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   {
     OpBuilder::InsertionGuard loopGuard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
-    Value scores = buildScores(query, viewValue, loop.getKey(), schedule);
+    Value scores = buildScores(*query, viewValue, loop.getKey(), schedule);
     if (!scores)
       return {};
     Value v = LoadKVOp::create(
@@ -364,13 +420,6 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
 }
 
 DictionaryAttr AttentionStage::build() {
-  if (!op.getQueryRegion().empty() || !op.getKeyRegion().empty()) {
-    op.emitOpError(
-        "has query or key regions, which the tile level does not "
-        "lower yet: transform the query and the appended keys before "
-        "fi.attention");
-    return {};
-  }
   if (failed(findFold()))
     return {};
   ArrayAttr schedules = op.getSchedulesAttr();

@@ -280,12 +280,14 @@ private:
 
 } // namespace
 
-Value fi::tile::inlineRegion(OpBuilder &b, Region &region,
-                             ValueRange arguments) {
+FailureOr<SmallVector<Value>>
+fi::tile::inlineRegion(OpBuilder &b, Region &region, ValueRange arguments) {
   Inliner inliner(b);
   Block &block = region.front();
   inliner.mapping.map(block.getArguments(), arguments);
   if (failed(inliner.inlineBlock(block)))
-    return {};
-  return inliner.mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
+    return failure();
+  return llvm::map_to_vector(
+      block.getTerminator()->getOperands(),
+      [&](Value value) { return inliner.mapping.lookupOrDefault(value); });
 }

@@ -20,9 +20,10 @@ namespace fi::tile {
 
 /// Inlines the one-block region at the builder's insertion point. `arguments`
 /// stand for the block's arguments: scalars, tiles, memrefs. Returns what the
-/// region yields, or null after emitting an error.
-mlir::Value inlineRegion(mlir::OpBuilder &builder, mlir::Region &region,
-                         mlir::ValueRange arguments);
+/// region yields, or failure after emitting an error.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+inlineRegion(mlir::OpBuilder &builder, mlir::Region &region,
+             mlir::ValueRange arguments);
 
 /// Broadcasts a scalar, a row or a column to a tile of that shape.
 mlir::Value broadcastTo(mlir::OpBuilder &builder, mlir::Location loc,

@@ -341,9 +341,11 @@ bool Interpreter::execute(AttentionOp op) {
       in.captures.push_back({std::nullopt, scalars.get(capture)});
   }
   std::vector<StateValue> result;
-  HostTensor visible;
-  if (!evaluateAttention(op, in, options, result, visible, text))
+  HostTensor visible, transformed;
+  if (!evaluateAttention(op, in, options, result, visible, transformed, text))
     return false;
+  if (options.transformedScores)
+    options.transformedScores->push_back(transformed);
   if (options.visibleKeys)
     options.visibleKeys->push_back(visible);
   if (!op.returnsState())
@@ -486,6 +488,8 @@ fi::interpretProgram(ProgramOp program, ArrayRef<HostValue> arguments,
                      const ReferenceOptions &options) {
   if (options.visibleKeys)
     options.visibleKeys->clear();
+  if (options.transformedScores)
+    options.transformedScores->clear();
   Interpreter interpreter(program, options);
   if (!interpreter.bind(arguments) || !interpreter.run())
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

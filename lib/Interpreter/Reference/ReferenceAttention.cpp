@@ -172,6 +172,8 @@ public:
 
   std::unique_ptr<Normaliser> normaliser;
   int64_t dim = 0;
+  /// Of the last row, as its transform made it.
+  double queryNorm = 0;
 
 private:
   bool evaluatePiece(int64_t request, int64_t head, int64_t position,
@@ -197,6 +199,13 @@ private:
 };
 
 } // namespace
+
+static double normOf(ArrayRef<double> x) {
+  double squares = 0;
+  for (double value : x)
+    squares += value * value;
+  return std::sqrt(squares);
+}
 
 static void readRow(const HostTensor &tensor, const void *address,
                     std::vector<double> &into) {
@@ -344,6 +353,8 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
     readRow(view.keys, view.row(false, request, kvHead, j), key);
     if (!transform(keyRegion, request, kvHead, keyPosition, key))
       return false;
+    if (op.getPairing())
+      part.keyNorm = std::max(part.keyNorm, normOf(key));
     double product = 0;
     for (size_t d = 0; d < query.size(); ++d)
       product += query[d] * key[d];
@@ -390,6 +401,7 @@ bool Evaluation::evaluate(int64_t request, int64_t row, int64_t head,
   readRow(in.query, in.query.at({row, head, 0}), query);
   if (!transform(queryRegion, request, head, position, query))
     return false;
+  queryNorm = normOf(query);
   int64_t length = view.lengths[request], begin = 0;
   parts.clear();
   for (size_t i = 0; i <= cuts.size(); ++i) {
@@ -410,11 +422,10 @@ static void store(StateValue &state, int64_t row, int64_t head,
   state.statistic.setFloat({row, head}, part.statistic);
 }
 
-bool fi::reference::evaluateAttention(AttentionOp op,
-                                      const AttentionOperands &in,
-                                      const ReferenceOptions &options,
-                                      std::vector<StateValue> &states,
-                                      HostTensor &visible, std::string &text) {
+bool fi::reference::evaluateAttention(
+    AttentionOp op, const AttentionOperands &in,
+    const ReferenceOptions &options, std::vector<StateValue> &states,
+    HostTensor &visible, HostTensor &transformed, std::string &text) {
   BatchError error(op, text);
   int64_t rows = in.query.getSize(0), heads = in.query.getSize(1);
   int64_t requests = in.view->getRequests();
@@ -462,6 +473,8 @@ bool fi::reference::evaluateAttention(AttentionOp op,
     states.push_back({HostTensor(DType::F64, {rows, heads, dim}),
                       HostTensor(DType::F64, {rows, heads})});
   visible = HostTensor(DType::I64, {rows, heads});
+  if (op.getPairing())
+    transformed = HostTensor(DType::F64, {rows, heads});
 
   std::vector<int64_t> requestOf(rows, -1);
   for (int64_t r = 0; r < requests; ++r)
@@ -484,9 +497,15 @@ bool fi::reference::evaluateAttention(AttentionOp op,
         return false;
     }
     int64_t seen = 0;
-    for (const Partial &part : parts)
+    double keyNorm = 0;
+    for (const Partial &part : parts) {
       seen += part.visible;
+      keyNorm = std::max(keyNorm, part.keyNorm);
+    }
     visible.setInteger({row, head}, seen);
+    if (op.getPairing())
+      transformed.setFloat({row, head}, std::fabs(in.scale) *
+                                            evaluation.queryNorm * keyNorm);
     if (segmented) {
       for (size_t slot = 0; slot < slots; ++slot)
         store(states[slot], row, head,

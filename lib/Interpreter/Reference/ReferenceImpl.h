@@ -65,6 +65,8 @@ struct Partial {
   std::vector<double> output;
   double statistic = 0;
   int64_t visible = 0;
+  /// Largest norm of a visible key, where transforms make keys.
+  double keyNorm = 0;
 };
 
 /// A normaliser in double, on whole rows.
@@ -134,11 +136,11 @@ struct AttentionOperands {
 
 /// Evaluates fi.attention: one state, or one a piece where the op's result is
 /// segmented. Sinks are included. `visible` receives the number of visible
-/// keys.
+/// keys, `transformed` what ReferenceOptions::transformedScores says.
 bool evaluateAttention(AttentionOp op, const AttentionOperands &operands,
                        const ReferenceOptions &options,
                        std::vector<StateValue> &states, HostTensor &visible,
-                       std::string &error);
+                       HostTensor &transformed, std::string &error);
 
 } // namespace fi::reference
 

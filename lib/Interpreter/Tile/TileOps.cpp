@@ -70,6 +70,25 @@ static RuntimeValue broadcast(BroadcastOp op, Strand &strand) {
       Elements{repeat(source.floats), repeat(source.integers)});
 }
 
+static RuntimeValue takeColumns(ColumnsOp op, Strand &strand) {
+  int64_t rows = rowsOf(op.getResult()), columns = columnsOf(op.getResult());
+  int64_t width = columnsOf(op.getSource());
+  auto take = [&](const auto &source) {
+    std::decay_t<decltype(source)> result;
+    if (source.empty())
+      return result;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        result.push_back(
+            source[r * width + static_cast<int64_t>(op.getFirst()) +
+                   c * static_cast<int64_t>(op.getStep())]);
+    return result;
+  };
+  const Elements &source = strand.elements(op.getSource());
+  return std::make_shared<const Elements>(
+      Elements{take(source.floats), take(source.integers)});
+}
+
 static RuntimeValue dot(DotOp op, Strand &strand) {
   int64_t m = rowsOf(op.getA()), k = columnsOf(op.getA());
   int64_t n = columnsOf(op.getResult());
@@ -134,6 +153,10 @@ llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
   }
   if (auto repeat = dyn_cast<BroadcastOp>(op)) {
     strand.set(repeat, broadcast(repeat, strand));
+    return true;
+  }
+  if (auto columns = dyn_cast<ColumnsOp>(op)) {
+    strand.set(columns, takeColumns(columns, strand));
     return true;
   }
   if (auto product = dyn_cast<DotOp>(op)) {

@@ -14,20 +14,6 @@ fi.program @schedules run(%q: !q) -> (!q) {
 
 !q = tensor<?x1x8xf32>
 !kv = !fi.ragged_kv<1x8xf32>
-fi.program @transform run(%q: !q) -> (!q) {
-  %kv = fi.view.ragged %q, %q : !q, !q -> !kv
-  // expected-error @+1 {{has query or key regions, which the tile level does not lower yet}}
-  %o = fi.attention %q over %kv scale(1.0) pair<half>
-      query(%x: f32, %y: f32, %pair: index, %req: index, %head: index, %pos: index) {
-        fi.yield %y, %x : f32, f32
-      } : !q over !kv -> !q
-  fi.return %o : !q
-}
-
-// -----
-
-!q = tensor<?x1x8xf32>
-!kv = !fi.ragged_kv<1x8xf32>
 !seg = !fi.state<?x1x8xf32, #fi.softmax<base = 2>, segmented>
 !st = !fi.state<?x1x8xf32, #fi.softmax<base = 2>>
 fi.program @segments run(%q: !q) -> (!q) {

@@ -71,3 +71,25 @@ fi_tile.kernel @masks(%y: memref<?x1x16xf32>, %o: memref<?x1xf32>, %w: !fi_tile.
   }
   fi_tile.return
 }
+
+// CHECK-LABEL: fi_tile.kernel @columns
+fi_tile.kernel @columns(%y: memref<?x1x16xf32>, %z: memref<?x1x2xf32>, %w: !fi_tile.work) schedule(#s) {
+  // CHECK: %[[C:.*]] = arith.constant dense<2.500000e-01> : tensor<8x2xf32>
+  %c = arith.constant dense<0.25> : tensor<8x16xf32>
+  %part = fi_tile.columns %c from 1 step 2 : tensor<8x16xf32> -> tensor<8x2xf32>
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.store_rows %[[C]], %z
+    fi_tile.store_rows %part, %z[%it] group 1 : tensor<8x2xf32>, memref<?x1x2xf32>
+    // CHECK-NEXT: %[[Y:.*]] = fi_tile.load_rows %y
+    %t = fi_tile.load_rows %y[%it] group 1 : memref<?x1x16xf32> -> tensor<8x16xf32>
+    %all = fi_tile.columns %t from 0 step 1 : tensor<8x16xf32> -> tensor<8x16xf32>
+    // CHECK-NEXT: fi_tile.store_rows %[[Y]], %y
+    fi_tile.store_rows %all, %y[%it] group 1 : tensor<8x16xf32>, memref<?x1x16xf32>
+    // Not all columns: stays.
+    // CHECK-NEXT: %[[P:.*]] = fi_tile.columns %[[Y]] from 14 step 1
+    %last = fi_tile.columns %t from 14 step 1 : tensor<8x16xf32> -> tensor<8x2xf32>
+    // CHECK-NEXT: fi_tile.store_rows %[[P]], %z
+    fi_tile.store_rows %last, %z[%it] group 1 : tensor<8x2xf32>, memref<?x1x2xf32>
+  }
+  fi_tile.return
+}

@@ -513,3 +513,23 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = arith.constant dense<0.0> : tensor<16x8xf32>
+  // expected-error @below {{'fi_tile.columns' op expected rows of the source and columns first, first + step, ... among its 8, but got 'tensor<16x4xf32>' from 2 step 2 of 'tensor<16x8xf32>' [TILE19]}}
+  %0 = fi_tile.columns %c from 2 step 2 : tensor<16x8xf32> -> tensor<16x4xf32>
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = arith.constant dense<0.0> : tensor<16x8xf32>
+  // expected-error @below {{'tensor<16x2xf32>' from -1 step 9223372036854775807 of 'tensor<16x8xf32>' [TILE19]}}
+  %0 = fi_tile.columns %c from -1 step 9223372036854775807 : tensor<16x8xf32> -> tensor<16x2xf32>
+  fi_tile.return
+}

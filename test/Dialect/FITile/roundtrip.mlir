@@ -121,6 +121,8 @@ fi_tile.kernel @tiles(%doc: memref<?x?xi32>, %x: memref<f32>, %a: memref<?x1x128
     %2 = fi_tile.gather %x[] : memref<f32> -> f32
     // CHECK-NEXT: %[[BK:.*]] = fi_tile.broadcast %[[KP]] : tensor<1x64xindex> -> tensor<16x64xindex>
     %bk = fi_tile.broadcast %kp : tensor<1x64xindex> -> tensor<16x64xindex>
+    // CHECK-NEXT: fi_tile.columns %[[BK]] from 1 step 2 : tensor<16x64xindex> -> tensor<16x32xindex>
+    %odd = fi_tile.columns %bk from 1 step 2 : tensor<16x64xindex> -> tensor<16x32xindex>
     %bq = fi_tile.broadcast %qp : tensor<16x1xindex> -> tensor<16x64xindex>
     // CHECK: %[[OK:.*]] = arith.cmpi
     %ok = arith.cmpi sle, %bk, %bq : tensor<16x64xindex>

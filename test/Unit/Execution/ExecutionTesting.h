@@ -89,6 +89,7 @@ struct TestProgram {
         llvm::toString((*executor)->run(result.arguments, result.results));
     EXPECT_EQ(problem, "");
     result.visibleKeys = (*executor)->getVisibleKeys().vec();
+    result.transformedScores = (*executor)->getTransformedScores().vec();
     return result;
   }
 

@@ -50,8 +50,9 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
 
   int64_t mr = target.getVectorBits() >= 256 ? 6 : 4, nr = wide ? 4 : 2;
   // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in
-  // hardware.
-  if (target.getAmx() && op.getQueryType().getElementType().isBF16() &&
+  // hardware. What a transform computes is of f32.
+  if (target.getAmx() && !op.getPairing() &&
+      op.getQueryType().getElementType().isBF16() &&
       op.getViewType().getKeyType().isBF16() &&
       op.getViewType().getValueType().isBF16()) {
     mr = 32;

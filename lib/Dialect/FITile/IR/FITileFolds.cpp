@@ -18,6 +18,14 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
+OpFoldResult ColumnsOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType() && getFirst() == 0 && getStep() == 1)
+    return getSource();
+  if (auto splat = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource()))
+    return splat.resizeSplat(getType());
+  return {};
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();

@@ -476,6 +476,24 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+LogicalResult ColumnsOp::verify() {
+  RankedTensorType from = tileType(getSource()), to = getType();
+  int64_t columns = from.getDimSize(1);
+  // In 128 bits, where no attribute overflows.
+  __int128 last = static_cast<__int128>(to.getDimSize(1) - 1) * getStep() +
+                  static_cast<__int128>(getFirst());
+  if (from.getElementType() != to.getElementType() ||
+      from.getDimSize(0) != to.getDimSize(0) ||
+      static_cast<int64_t>(getFirst()) < 0 ||
+      static_cast<int64_t>(getStep()) < 1 || last >= columns)
+    return emitOpError("expected rows of the source and columns first, first + "
+                       "step, ... among its ")
+           << columns << ", but got " << to << " from "
+           << static_cast<int64_t>(getFirst()) << " step "
+           << static_cast<int64_t>(getStep()) << " of " << from << " [TILE19]";
+  return success();
+}
+
 LogicalResult DotOp::verify() {
   RankedTensorType a = tileType(getA()), b = tileType(getB()), c = getType();
   int64_t k = getTranspose() ? b.getDimSize(1) : b.getDimSize(0);

@@ -327,6 +327,24 @@ def FITile_BroadcastOp : FITile_Op<"broadcast", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
+def FITile_ColumnsOp : FITile_Op<"columns", [Pure]> {
+  let summary = "every n-th column of a tile";
+  let description = [{
+    Element (r, c) of the result is element (r, first + c * step) of the source: one
+    half of a tile, or its even or odd columns.
+
+    Example: `%y = fi_tile.columns %k from 1 step 2 : tensor<64x128xf32> -> tensor<64x64xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$source, I64Attr:$first, I64Attr:$step);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $source `from` $first `step` $step attr-dict `:` type($source) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def FITile_DotOp : FITile_Op<"dot", [
     Pure, OptionalTypesMatchWith<"acc has the type of the result", "result",
                                  "acc", "$_self">]> {
