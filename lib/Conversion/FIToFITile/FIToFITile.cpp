@@ -83,10 +83,12 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
     auto named = [&](StringRef key, Attribute value) {
       return b.getNamedAttr(key, value);
     };
+    bool isGPU = target && !target.isCPU();
     SmallVector<NamedAttribute> targetEntry = {
-        named("kind", b.getStringAttr(target ? target.getKind().getValue()
-                                             : StringRef("cpu")))};
-    if (target)
+        named("kind", b.getStringAttr(isGPU ? "cuda" : "cpu"))};
+    if (isGPU)
+      targetEntry.push_back(named("chip", target.getKind()));
+    else if (target)
       targetEntry.push_back(
           named("vector_bits", b.getI64IntegerAttr(target.getVectorBits())));
     PackageOp::create(

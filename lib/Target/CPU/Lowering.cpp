@@ -132,6 +132,12 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
   }
   // The dialect's verifier lets nothing else through.
   target = cast<TargetAttr>(attr);
+  if (!target.isCPU()) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "expected target 'cpu' for code of this host, but got " << target;
+    return llvm::createStringError(text);
+  }
   if (!isLevel1)
     return llvm::Error::success();
   return runStage(*module, "fi", options,

@@ -37,8 +37,18 @@ func.func private @f() attributes {a = #fi.softmax<base = 10>}
 
 // -----
 
-// expected-error @+1 {{expected target 'cpu', but got 'tpu' [TGT1]}}
+// expected-error @+1 {{expected a target among cpu, sm_75, sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a, but got 'tpu' [TGT1]}}
 func.func private @f() attributes {a = #fi.target<tpu>}
+
+// -----
+
+// expected-error @+1 {{but got 'sm_90'; did you mean 'sm_90a'? [TGT1]}}
+func.func private @f() attributes {a = #fi.target<sm_90>}
+
+// -----
+
+// expected-error @+1 {{expected target 'sm_80' without vector_bits, bf16_dot and amx, which are of 'cpu' [TGT2]}}
+func.func private @f() attributes {a = #fi.target<sm_80, vector_bits = 128>}
 
 // -----
 

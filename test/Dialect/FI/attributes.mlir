@@ -23,6 +23,10 @@ module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
     h = #fi.split<fixed = 2048>,
     // CHECK-DAG: i = #fi.target<cpu, vector_bits = 128>
     i = #fi.target<cpu>,
+    // CHECK-DAG: k = #fi.target<sm_80>
+    k = #fi.target<sm_80>,
+    // CHECK-DAG: l = #fi.target<sm_90a>
+    l = #fi.target<sm_90a>,
     // CHECK-DAG: j = #fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>
     j = #fi.schedule<mr = 8, nr = 2, lanes = 16, tile_rows = 128, tile_keys = 64>
   }

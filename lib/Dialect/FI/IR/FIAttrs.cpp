@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Target/SMTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -150,7 +151,7 @@ Value SoftcapAttr::buildScore(OpBuilder &b, Location loc,
 
 Attribute TargetAttr::parse(AsmParser &parser, Type) {
   StringRef kind;
-  int64_t bits = 128;
+  std::optional<int64_t> bits;
   bool bf16Dot = false, amx = false;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseKeyword(&kind))
@@ -161,7 +162,7 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
     if (parser.parseKeyword(&option))
       return {};
     if (option == "vector_bits") {
-      if (parser.parseEqual() || parser.parseInteger(bits))
+      if (parser.parseEqual() || parser.parseInteger(bits.emplace()))
         return {};
     } else if (option == "bf16_dot") {
       bf16Dot = true;
@@ -176,14 +177,15 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<TargetAttr>(loc, parser.getContext(),
-                                       parser.getBuilder().getStringAttr(kind),
-                                       bits, bf16Dot, amx);
+  return parser.getChecked<TargetAttr>(
+      loc, parser.getContext(), parser.getBuilder().getStringAttr(kind),
+      bits.value_or(kind == "cpu" ? 128 : 0), bf16Dot, amx);
 }
 
 void TargetAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getKind().getValue()
-          << ", vector_bits = " << getVectorBits();
+  printer << "<" << getKind().getValue();
+  if (isCPU())
+    printer << ", vector_bits = " << getVectorBits();
   if (getBf16Dot())
     printer << ", bf16_dot";
   if (getAmx())
@@ -195,9 +197,17 @@ LogicalResult
 TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                    StringAttr kind, int64_t vectorBits, bool bf16Dot,
                    bool amx) {
-  if (kind.getValue() != "cpu")
-    return emitError() << "expected target 'cpu', but got '" << kind.getValue()
-                       << "' [TGT1]";
+  if (kind.getValue() != "cpu") {
+    if (!sm::lookup(kind.getValue()))
+      return emitError() << "expected a target among cpu, " << sm::getNames()
+                         << ", but got '" << kind.getValue() << "'"
+                         << sm::getHint(kind.getValue()) << " [TGT1]";
+    if (vectorBits || bf16Dot || amx)
+      return emitError() << "expected target '" << kind.getValue()
+                         << "' without vector_bits, bf16_dot and amx, which "
+                            "are of 'cpu' [TGT2]";
+    return success();
+  }
   if (vectorBits != 128 && vectorBits != 256 && vectorBits != 512)
     return emitError() << "expected vector_bits of 128, 256 or 512, but got "
                        << vectorBits << " [TGT2]";
@@ -207,6 +217,10 @@ TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (amx && !bf16Dot)
     return emitError() << "expected bf16_dot with amx [TGT3]";
   return success();
+}
+
+const sm::Target *TargetAttr::getChip() const {
+  return sm::lookup(getKind().getValue());
 }
 
 namespace {

@@ -73,10 +73,20 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
           "for example #fi.target<cpu, vector_bits = 256>");
       return signalPassFailure();
     }
-    getOperation().walk([&](AttentionOp op) {
-      if (!op.getSchedulesAttr())
-        op.setSchedulesAttr(chooseForCPU(op, target));
+    WalkResult result = getOperation().walk([&](AttentionOp op) {
+      if (op.getSchedulesAttr())
+        return WalkResult::advance();
+      if (!target.isCPU()) {
+        op.emitError("expected 'schedules', which are chosen for target 'cpu' "
+                     "alone, but got none and ")
+            << target;
+        return WalkResult::interrupt();
+      }
+      op.setSchedulesAttr(chooseForCPU(op, target));
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

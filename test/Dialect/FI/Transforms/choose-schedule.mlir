@@ -43,3 +43,17 @@ fi.program @kept run(%q: !q, %k: !k) -> (!q) {
 // expected-error @+1 {{expected a module with the attribute 'fi.target', for example #fi.target<cpu, vector_bits = 256>}}
 module {
 }
+
+// -----
+
+!q = tensor<?x8x16xf32>
+!kv = !fi.ragged_kv<2x16xf32>
+!k = tensor<?x2x16xf32>
+module attributes {fi.target = #fi.target<sm_80>} {
+fi.program @gpu run(%q: !q, %k: !k) -> (!q) {
+  %kv = fi.view.ragged %k, %k : !k, !k -> !kv
+  // expected-error @+1 {{expected 'schedules', which are chosen for target 'cpu' alone, but got none and #fi.target<sm_80>}}
+  %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !q
+  fi.return %o : !q
+}
+}

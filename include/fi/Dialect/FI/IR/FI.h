@@ -26,6 +26,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <optional>
 
+namespace fi::sm {
+struct Target;
+} // namespace fi::sm
+
 #include "fi/Dialect/FI/IR/FIDialect.h.inc"
 
 #include "fi/Dialect/FI/IR/FIEnums.h.inc"

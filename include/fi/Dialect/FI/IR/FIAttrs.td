@@ -118,17 +118,28 @@ def FI_TargetAttr : FI_Attr<"Target", "target"> {
   let description = [{
     `cpu` with the width of its vectors in bits, whether it has a dot product
     of bf16 pairs that accumulates in f32 (`bf16_dot`), and whether it multiplies
-    tiles of bf16 in hardware (`amx`).
+    tiles of bf16 in hardware (`amx`); or an NVIDIA chip, whose limits and features
+    the table of targets has (TGT1, TGT2).
 
-    Example: `#fi.target<cpu, vector_bits = 512, bf16_dot, amx>`
+    Example: `#fi.target<cpu, vector_bits = 512, bf16_dot, amx>`,
+    `#fi.target<sm_80>`
   }];
   let parameters = (ins "::mlir::StringAttr":$kind, "int64_t":$vectorBits,
                         "bool":$bf16Dot, "bool":$amx);
   let builders = [
     AttrBuilder<(ins "::mlir::StringAttr":$kind, "int64_t":$vectorBits,
                      "bool":$bf16Dot),
-                [{ return $_get($_ctxt, kind, vectorBits, bf16Dot, false); }]>
+                [{ return $_get($_ctxt, kind, vectorBits, bf16Dot, false); }]>,
+    AttrBuilder<(ins "const ::fi::sm::Target &":$chip), [{
+      return $_get($_ctxt, ::mlir::StringAttr::get($_ctxt, chip.name), 0, false,
+                   false);
+    }]>
   ];
+  let extraClassDeclaration = [{
+    bool isCPU() const { return getKind().getValue() == "cpu"; }
+    /// The chip's row in the table of targets; null for a CPU.
+    const ::fi::sm::Target *getChip() const;
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
