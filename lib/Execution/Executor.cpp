@@ -52,8 +52,12 @@ Executor::allocateResults(llvm::ArrayRef<HostValue> arguments) const {
   std::vector<HostTensor> results;
   for (const ResultInfo &info : signature.results) {
     llvm::SmallVector<int64_t, 4> shape = info.shape;
-    if (!shape.empty() && shape[0] < 0 && info.rowsOf >= 0)
-      shape[0] = arguments[info.rowsOf].getTensor().getSize(0);
+    if (!shape.empty() && shape[0] < 0 && info.rowsOf >= 0) {
+      const HostValue &rows = arguments[info.rowsOf];
+      shape[0] = rows.getKind() == HostValue::Kind::Tensor
+                     ? rows.getTensor().getSize(0)
+                     : rows.getInteger();
+    }
     for (int64_t size : shape)
       if (size < 0)
         return createStringError("result '" + StringRef(info.name) +

@@ -7,7 +7,10 @@
 
 #include "fi/Execution/Signature.h"
 #include "fi/Support/File.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fi;
@@ -79,23 +82,31 @@ private:
         return operand.getOperandNumber();
     return -1;
   }
-  /// The query whose rows a value has.
-  static int rowsOf(Value value);
+  /// The argument that tells how many rows a value has: a query, the scalar or
+  /// the tensor that an empty state's rows come from. `number` receives rows
+  /// that are constant.
+  static int rowsOf(Value value, int64_t &number);
   static ViewInfo viewOf(Value value);
 
   ProgramOp program;
 };
 
-int SignatureBuilder::rowsOf(Value value) {
+int SignatureBuilder::rowsOf(Value value, int64_t &number) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto attention = dyn_cast<AttentionOp>(op))
       value = attention.getQuery();
     else if (auto merge = dyn_cast<MergeOp>(op); merge && op->getNumOperands())
       value = op->getOperand(0);
-    else if (isa<FinalizeOp, MergeSegmentsOp>(op))
+    else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, tensor::DimOp,
+                 memref::DimOp>(op) &&
+             op->getNumOperands())
       value = op->getOperand(0);
-    else
+    else {
+      APInt constant;
+      if (matchPattern(value, m_ConstantInt(&constant)))
+        number = constant.getSExtValue();
       return -1;
+    }
   }
   return argumentOf(value);
 }
@@ -170,7 +181,10 @@ Expected<Signature> SignatureBuilder::build() {
     info.type = *dtype;
     for (int64_t size : type.getShape())
       info.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
-    info.rowsOf = rowsOf(value);
+    int64_t rows = -1;
+    info.rowsOf = rowsOf(value, rows);
+    if (!info.shape.empty() && info.shape[0] < 0)
+      info.shape[0] = rows;
     signature.results.push_back(std::move(info));
   }
   for (Operation &op : program.getBody().front()) {
@@ -295,9 +309,12 @@ Expected<Signature> fi::parseSignature(StringRef manifest) {
               : std::nullopt;
     if (!type)
       return malformed("expected results with a dtype");
-    signature.results.push_back({entry->getString("name").value_or("").str(),
-                                 *type, shapeOf(*entry),
-                                 argument(*entry, "rows_of")});
+    ResultInfo info = {entry->getString("name").value_or("").str(), *type,
+                       shapeOf(*entry), argument(*entry, "rows_of")};
+    if (std::optional<int64_t> rows = entry->getInteger("rows_of");
+        rows && !info.shape.empty())
+      info.shape[0] = *rows;
+    signature.results.push_back(std::move(info));
   }
   for (const llvm::json::Value &value : *stages) {
     const llvm::json::Object *stage = value.getAsObject();

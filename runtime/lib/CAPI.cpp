@@ -113,9 +113,11 @@ fi_status fi_package_argument(const fi_package *package, int32_t group,
   const Manifest &m = package->manifest;
   if (group == FI_GROUP_RESULT) {
     const Output &o = m.results[index];
+    int32_t rowsOf = o.rowsOf.argument;
+    bool isRun = rowsOf != none && m.arguments[rowsOf].group == FI_GROUP_RUN;
     *info = {o.name.c_str(), FI_KIND_TENSOR,
              o.dtype,        int32_t(o.shape.size()),
-             o.shape.data(), m.arguments[o.rowsOf].indexInGroup};
+             o.shape.data(), isRun ? m.arguments[rowsOf].indexInGroup : -1};
     return FI_OK;
   }
   const Argument &a = m.arguments[(*argumentsOf(m, group))[index]];

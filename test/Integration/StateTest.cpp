@@ -126,6 +126,81 @@ fi.program @three plan(%qo: !ix, %a: !ix, %b: !ix, %c: !ix)
       .check();
 }
 
+//===----------------------------------------------------------------------===//
+// States of no keys
+//===----------------------------------------------------------------------===//
+
+/// Alone, finalised with a sink, merged in front of and behind others; with
+/// rows by the plan, by a tensor, by a constant and by the type.
+const char *const emptyText = R"(!ix = tensor<?xi32>
+!q = tensor<?x2x8xBASE>
+!lse = tensor<?x2xf32>
+!t = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+#n = #fi.softmax<base = e>
+!st = !fi.state<?x2x8xf32, #n>
+!fixed = !fi.state<70x2x8xf32, #n>
+fi.program @empties plan(%n: index, %qo: !ix, %ip: !ix)
+    run(%q: tensor<?x2x8xf32>, %k: !t, %v: !t, %sink: tensor<2xf32>)
+    -> (!q, !lse, tensor<70x2x8xf32>, !q, !lse, !q) {
+  %kv = fi.view.ragged %k, %v indptr(%ip : !ix) : !t, !t -> !kv
+  %a = fi.empty rows(%n) : !st
+  %o, %l = fi.finalize %a : !st -> !q, !lse
+  %b = fi.empty : !fixed
+  %p = fi.finalize %b sink(%sink : tensor<2xf32>) : !fixed -> tensor<70x2x8xf32>
+  %zero = arith.constant 0 : index
+  %d = tensor.dim %q, %zero : tensor<?x2x8xf32>
+  %c = fi.empty rows(%d) : !st
+  %s = fi.attention %q rows(%qo : !ix) over %kv scale(0.4) normalise(#n)
+      mask(#fi.causal) : tensor<?x2x8xf32> over !kv -> !st
+  %m = fi.merge %c, %s, %c : !st
+  %r, %rl = fi.finalize %m : !st -> !q, !lse
+  %three = arith.constant 3 : index
+  %e = fi.empty rows(%three) : !st
+  %f = fi.merge %e, %e : !st
+  %u = fi.finalize %f : !st -> !q
+  fi.return %o, %l, %p, %r, %rl, %u : !q, !lse, tensor<70x2x8xf32>, !q, !lse, !q
+}
+)";
+
+TEST(EmptyTest, EqualsReference) {
+  for (const char *element : {"f32", "bf16"})
+    for (int64_t rows : {0, 1, 130}) {
+      SCOPED_TRACE(testing::Message() << element << ", " << rows);
+      std::string text = emptyText;
+      text.replace(text.find("BASE"), 4, element);
+      Case(text, {{3, 9}, {40, 70}, {0, 0}, {1, 30}})
+          .setOptLevel(0)
+          .giveInteger("n", rows)
+          .give("sink", floats({0.5, -3}))
+          .check();
+    }
+}
+
+TEST(EmptyTest, HasTheRowsOfWhatItIsMergedWith) {
+  std::string text = R"(!ix = tensor<?xi32>
+!q = tensor<?x2x8xf32>
+!t = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+!st = !fi.state<?x2x8xf32, #fi.softmax<base = 2>>
+fi.program @other plan(%n: index, %qo: !ix, %ip: !ix) run(%q: !q, %k: !t) -> (!q) {
+  %kv = fi.view.ragged %k, %k indptr(%ip : !ix) : !t, !t -> !kv
+  %a = fi.empty rows(%n) : !st
+  %s = fi.attention %q rows(%qo : !ix) over %kv scale(0.4) : !q over !kv -> !st
+  %m = fi.merge %s, %a : !st
+  %r = fi.finalize %m : !st -> !q
+  fi.return %r : !q
+}
+)";
+  Case(text, {{3, 9}}).setOptLevel(0).giveInteger("n", 3).check();
+  EXPECT_EQ(Case(text, {{3, 9}}).setOptLevel(0).giveInteger("n", 2).getError(),
+            "other_merge0: expected states and results of equal numbers of "
+            "rows, but got 3 and, in 'temporary0', 2");
+  EXPECT_EQ(Case(text, {{3, 9}}).setOptLevel(0).giveInteger("n", -2).getError(),
+            "plan: operand 'n': expected a number of rows of at least 0 for "
+            "other_empty0, but got -2");
+}
+
 /// A cut that the program states, with and without a sink behind it.
 TEST(SegmentsTest, AreFolded) {
   for (const char *sink : {"", " sink(%sink : tensor<2xf32>)"}) {

@@ -68,16 +68,14 @@ TEST_P(RotaryTest, OfEveryPlan) {
   Case(text.get(), mixedBatch()).setOptLevel(0).check();
 }
 
-INSTANTIATE_TEST_SUITE_P(Dims, RotaryTest,
-                         testing::Values(Dim{8, "half"}, Dim{8, "interleaved"},
-                                         Dim{24, "half"},
-                                         Dim{40, "interleaved"},
-                                         Dim{64, "interleaved"},
-                                         Dim{128, "half"}, Dim{256, "half"}),
-                         [](const auto &info) {
-                           return std::string(info.param.pairing) +
-                                  std::to_string(info.param.dim);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Dims, RotaryTest,
+    testing::Values(Dim{8, "half"}, Dim{8, "interleaved"}, Dim{24, "half"},
+                    Dim{40, "interleaved"}, Dim{64, "interleaved"},
+                    Dim{128, "half"}, Dim{256, "half"}),
+    [](const auto &info) {
+      return std::string(info.param.pairing) + std::to_string(info.param.dim);
+    });
 
 struct Types {
   const char *query, *keys;
@@ -91,7 +89,8 @@ TEST_P(RotaryTypesTest, AndLayouts) {
     SCOPED_TRACE(isHND);
     AttentionText text = rotaryText(64, isHND ? "half" : "interleaved");
     text.isHND = isHND;
-    text.view = isHND ? AttentionText::View::Paged : AttentionText::View::Ragged;
+    text.view =
+        isHND ? AttentionText::View::Paged : AttentionText::View::Ragged;
     text.query = GetParam().query;
     text.keys = text.values = GetParam().keys;
     text.output = "f32";
@@ -99,24 +98,21 @@ TEST_P(RotaryTypesTest, AndLayouts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, RotaryTypesTest,
-                         testing::Values(Types{"f32", "f32"},
-                                         Types{"bf16", "bf16"},
-                                         Types{"f16", "f16"},
-                                         Types{"f32", "bf16"},
-                                         Types{"bf16", "f16"}),
-                         [](const auto &info) {
-                           return std::string(info.param.query) + "_" +
-                                  info.param.keys;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Types, RotaryTypesTest,
+    testing::Values(Types{"f32", "f32"}, Types{"bf16", "bf16"},
+                    Types{"f16", "f16"}, Types{"f32", "bf16"},
+                    Types{"bf16", "f16"}),
+    [](const auto &info) {
+      return std::string(info.param.query) + "_" + info.param.keys;
+    });
 
 /// The same under other vector lengths.
 TEST(TransformTest, OnOtherTargets) {
   for (int bits : {128, 256}) {
     SCOPED_TRACE(bits);
     AttentionText text = rotaryText(40, "half");
-    text.target =
-        "#fi.target<cpu, vector_bits = " + std::to_string(bits) + ">";
+    text.target = "#fi.target<cpu, vector_bits = " + std::to_string(bits) + ">";
     Case(text.get(), mixedBatch()).setOptLevel(0).check();
   }
 }
@@ -137,7 +133,8 @@ TEST(TransformTest, OfGivenPositions) {
       .check();
 }
 
-/// Half of the pairs as they are, as in partial rotary embeddings; a head alone.
+/// Half of the pairs as they are, as in partial rotary embeddings; a head
+/// alone.
 TEST(TransformTest, OfOneSideAndSomePairs) {
   std::string some = "%m = arith.constant 8 : index\n"
                      "%q = arith.cmpi ult, %pair, %m : index\n"
@@ -158,14 +155,14 @@ TEST(TransformTest, OfOneSideAndSomePairs) {
 TEST(TransformTest, YieldsWhatDependsOnLess) {
   AttentionText text;
   text.keyDim = text.valueDim = 16;
-  text.clauses =
-      "pair<interleaved> captures(%g = %gain : tensor<?xf32>, %z = %one : f32) " +
-      transform("query", "%a = fi.load %g[%head] : tensor<?xf32>\n"
-                         "fi.yield %a, %z : f32, f32") +
-      transform("key", "%c = fi.load %g[%pair] : tensor<?xf32>\n"
-                       "%p = fi.load %g[%pos] : tensor<?xf32>\n"
-                       "fi.yield %c, %p : f32, f32") +
-      "mask(#fi.causal)";
+  text.clauses = "pair<interleaved> captures(%g = %gain : tensor<?xf32>, %z = "
+                 "%one : f32) " +
+                 transform("query", "%a = fi.load %g[%head] : tensor<?xf32>\n"
+                                    "fi.yield %a, %z : f32, f32") +
+                 transform("key", "%c = fi.load %g[%pair] : tensor<?xf32>\n"
+                                  "%p = fi.load %g[%pos] : tensor<?xf32>\n"
+                                  "fi.yield %c, %p : f32, f32") +
+                 "mask(#fi.causal)";
   text.runArguments = ", %gain: tensor<?xf32>, %one: f32";
   Case(text.get(), {{1, 37}, {5, 20}, {40, 70}})
       .give("gain", floats({0.5, -1, 2, 0.25, 1, 1, -0.5, 0.75}))

@@ -36,7 +36,7 @@ struct ResultInfo {
   std::string name;
   DType type = DType::F32;
   llvm::SmallVector<int64_t, 4> shape;
-  /// The argument with as many rows.
+  /// The argument with as many rows, or the scalar that says how many.
   int rowsOf = -1;
 };
 

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Some columns of a tile as a buffer of their own, padded with zeros: read from
-// the memory of keys and values where the tile lies there, else from its buffer.
+// the memory of keys and values where the tile lies there, else from its
+// buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +54,8 @@ Value KernelLowering::takeColumns(ColumnsOp op, Value base,
   for (int64_t i = 0; i < count; ++i)
     elements.push_back(
         memref::LoadOp::create(b, loc, base, at(first + (from + i) * step)));
-  return vector::FromElementsOp::create(b, loc, VectorType::get({count}, element),
-                                        elements);
+  return vector::FromElementsOp::create(
+      b, loc, VectorType::get({count}, element), elements);
 }
 
 LogicalResult KernelLowering::lowerColumns(ColumnsOp op) {
@@ -106,7 +107,8 @@ LogicalResult KernelLowering::lowerColumns(ColumnsOp op) {
       Value offset = memref::LoadOp::create(b, loc, rows.offsets, row);
       int64_t line = FI_ALIGNMENT * 8 / rows.element.getIntOrFloatBitWidth();
       for (int64_t column = op.getFirst();
-           column < static_cast<int64_t>(op.getFirst() + columns * op.getStep());
+           column <
+           static_cast<int64_t>(op.getFirst() + columns * op.getStep());
            column += line)
         prefetch(rows, row, index(column));
       copy(rows.base, {offset}, {row});

@@ -40,6 +40,14 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
            op.getState().getDefiningOp<MergeSegmentsOp>();
   }
 
+  /// Whether an op tells fi.empty how many rows its state has.
+  static bool onlyCountsRows(Operation *op) {
+    return isa<arith::ConstantOp, tensor::DimOp, memref::DimOp>(op) &&
+           llvm::all_of(op->getUsers(), [](Operation *user) {
+             return isa<EmptyOp>(user) || onlyCountsRows(user);
+           });
+  }
+
   LogicalResult convert(ProgramOp program) {
     OpBuilder b(program);
     ProgramBuffers buffers(program);
@@ -61,6 +69,8 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         continue;
       else if (isa<fi::MergeOp, fi::FinalizeOp, EmptyOp>(op))
         stage = buildRowsStage(b, &op, buffers, nextName());
+      else if (onlyCountsRows(&op))
+        continue;
       else if (isa<PagedViewOp, RaggedViewOp, SegmentsOp, MergeSegmentsOp,
                    fi::ReturnOp>(op))
         continue;

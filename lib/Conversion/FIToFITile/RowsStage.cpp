@@ -9,6 +9,8 @@
 #include "StageBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fi;
@@ -117,6 +119,10 @@ private:
   std::pair<Value, Value> load(StateBuffers state) {
     return {loadRows(state.output), loadRows(state.statistic)};
   }
+  /// What the plan knows of an empty state's rows; null after an error.
+  Attribute findRows(EmptyOp empty);
+  /// The normaliser's own state before the first key, finalised.
+  std::pair<Value, Value> makeEmpty(StateType type);
   Value loadRows(unsigned buffer) {
     Value source = entry->getArgument(buffer);
     auto type = cast<MemRefType>(source.getType());
@@ -143,30 +149,77 @@ private:
 
 } // namespace
 
+Attribute RowsStage::findRows(EmptyOp empty) {
+  Value rows = empty.getRows();
+  if (!rows)
+    return b.getI64IntegerAttr(empty.getType().getRows());
+  APInt number;
+  if (matchPattern(rows, m_ConstantInt(&number))) {
+    if (!number.isNegative())
+      return b.getI64IntegerAttr(number.getSExtValue());
+    op->emitOpError("expected a number of rows of at least 0, but got ")
+        << number.getSExtValue();
+    return {};
+  }
+  ProgramOp program = buffers.program;
+  auto argument = dyn_cast<BlockArgument>(rows);
+  if (argument && program.isPlanArgument(argument.getArgNumber()))
+    return b.getStringAttr(buffers.get(argument).name);
+  // The rows of a run argument, which the plan finds.
+  Operation *dim = rows.getDefiningOp();
+  if (isa_and_nonnull<tensor::DimOp, memref::DimOp>(dim) &&
+      matchPattern(dim->getOperand(1), m_Zero()))
+    if (auto tensor = dyn_cast<BlockArgument>(dim->getOperand(0));
+        tensor && !program.isPlanArgument(tensor.getArgNumber()))
+      return buffers.rowsOf(tensor);
+  op->emitOpError("expected 'rows' to be known when planning: a plan argument, "
+                  "a constant, or dimension 0 of a run argument");
+  return {};
+}
+
+std::pair<Value, Value> RowsStage::makeEmpty(StateType type) {
+  NormaliserAttrInterface normaliser = type.getNormaliser();
+  RankedTensorType output = tileOf(type.getDim(), b.getF32Type());
+  SmallVector<Type> running = {output};
+  llvm::append_range(running, normaliser.getRunningTypes(
+                                  b.getContext(), kTileRows, /*lanes=*/1));
+  auto init = InitOp::create(b, loc, running, normaliser);
+  auto final = tile::FinalizeOp::create(
+      b, loc, output, tileOf(1, b.getF32Type()), normaliser, init.getRunning(),
+      /*sink=*/Value());
+  return {final.getOutput(), final.getStatistic()};
+}
+
 DictionaryAttr RowsStage::build() {
   SmallVector<Value> states;
   if (auto merge = dyn_cast<fi::MergeOp>(op))
     llvm::append_range(states, merge.getStates());
   else if (auto finalize = dyn_cast<fi::FinalizeOp>(op))
     states.push_back(finalize.getState());
-  StateType type = states.empty() ? cast<EmptyOp>(op).getType()
-                                  : cast<StateType>(states[0].getType());
-  if (states.empty()) {
-    op->emitOpError(
-        "has no rows that the plan knows; merge other states without "
-        "it, it is their identity");
-    return {};
+  auto empty = dyn_cast<EmptyOp>(op);
+  if (empty) {
+    Attribute rows = findRows(empty);
+    if (!rows)
+      return {};
+    // Its state is what the kernel makes; here it names the rows.
+    states.push_back(empty.getResult());
+    buffers.setRows(empty.getResult(), rows);
   }
+  StateType type = cast<StateType>(states[0].getType());
   NormaliserAttrInterface normaliser = type.getNormaliser();
   SmallVector<StateBuffers> inputs;
-  for (Value state : states)
-    inputs.push_back(useState(state));
+  if (!empty)
+    for (Value state : states)
+      inputs.push_back(useState(state));
   std::optional<unsigned> sink;
   StateBuffers output;
   bool hasStatistic = true;
   if (auto merge = dyn_cast<fi::MergeOp>(op)) {
     buffers.defineState(merge.getResult(), states[0]);
     output = useState(merge.getResult());
+  } else if (empty) {
+    buffers.defineState(empty.getResult(), empty.getResult());
+    output = useState(empty.getResult());
   } else {
     auto finalize = cast<fi::FinalizeOp>(op);
     if (finalize.getSink())
@@ -189,8 +242,8 @@ DictionaryAttr RowsStage::build() {
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
   b.setInsertionPointToStart(&items.getBody().front());
   item = items.getItem();
-  auto [o, statistic] = load(inputs[0]);
-  for (StateBuffers next : ArrayRef<StateBuffers>(inputs).drop_front()) {
+  auto [o, statistic] = empty ? makeEmpty(type) : load(inputs[0]);
+  for (StateBuffers next : llvm::drop_begin(inputs, empty ? 0 : 1)) {
     auto [o2, statistic2] = load(next);
     auto merged = tile::MergeOp::create(
         b, loc, TypeRange{o.getType(), statistic.getType()}, normaliser, o,
@@ -215,7 +268,7 @@ DictionaryAttr RowsStage::build() {
   return b.getDictionaryAttr(
       {b.getNamedAttr("op", b.getStringAttr("rows")),
        b.getNamedAttr("name", b.getStringAttr(name)),
-       b.getNamedAttr("rows_of", b.getStringAttr(buffers.rowsOf(states[0]))),
+       b.getNamedAttr("rows_of", buffers.rowsOf(states[0])),
        b.getNamedAttr("heads", b.getI64IntegerAttr(type.getHeads())),
        b.getNamedAttr("buffers", stage.getNames()),
        b.getNamedAttr("bodies", describeBodies(b, symbol))});

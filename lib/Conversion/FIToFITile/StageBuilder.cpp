@@ -49,31 +49,26 @@ ProgramBuffers::ProgramBuffers(ProgramOp program) : program(program) {
       type = getBufferType(shaped);
     buffers[argument] = {name, type};
     if (!program.isPlanArgument(argument.getArgNumber()))
-      rowsOfNames[argument] = name;
+      rowSources[argument] = StringAttr::get(program.getContext(), name);
   }
   orderedResults.resize(program.getResultTypes().size());
 }
 
-std::string ProgramBuffers::rowsOf(Value value) const {
-  auto found = rowsOfNames.find(value);
-  return found == rowsOfNames.end() ? "" : found->second;
-}
-
 DictionaryAttr ProgramBuffers::describe(StringRef name, ShapedType type,
-                                        StringRef rowsOf) const {
+                                        Attribute rowsOf) const {
   Builder b(type.getContext());
   return b.getDictionaryAttr(
       {b.getNamedAttr("name", b.getStringAttr(name)),
        b.getNamedAttr("dtype",
                       b.getStringAttr(dtypeName(type.getElementType()))),
        b.getNamedAttr("shape", shapeAttr(b, type.getShape())),
-       b.getNamedAttr("rows_of", b.getStringAttr(rowsOf))});
+       b.getNamedAttr("rows_of", rowsOf)});
 }
 
 LogicalResult ProgramBuffers::define(Value value, Value rowsOf) {
   auto type = cast<ShapedType>(value.getType());
-  std::string rows = this->rowsOf(rowsOf);
-  rowsOfNames[value] = rows;
+  Attribute rows = this->rowsOf(rowsOf);
+  rowSources[value] = rows;
   SmallVector<OpOperand *> returns;
   for (OpOperand &use : value.getUses())
     if (isa<fi::ReturnOp>(use.getOwner()))
@@ -98,8 +93,8 @@ LogicalResult ProgramBuffers::define(Value value, Value rowsOf) {
 
 void ProgramBuffers::defineState(Value value, Value rowsOf) {
   auto state = cast<StateType>(value.getType());
-  std::string rows = this->rowsOf(rowsOf);
-  rowsOfNames[value] = rows;
+  Attribute rows = this->rowsOf(rowsOf);
+  rowSources[value] = rows;
   auto temporary = [&](ArrayRef<int64_t> shape) -> Buffer {
     auto type = RankedTensorType::get(shape, state.getElement());
     std::string name = "temporary" + std::to_string(temporaries.size());

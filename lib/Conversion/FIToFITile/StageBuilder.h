@@ -42,10 +42,18 @@ public:
   /// Makes the buffers of a tensor that an op computes: a result of the program
   /// if it is returned, else a temporary.
   mlir::LogicalResult define(mlir::Value value, mlir::Value rowsOf);
+  /// Says how many rows a value has that no run argument gives them to: an
+  /// integer argument of the plan, or a number.
+  void setRows(mlir::Value value, mlir::Attribute source) {
+    rowSources[value] = source;
+  }
   /// Makes the buffers of a state.
   void defineState(mlir::Value state, mlir::Value rowsOf);
-  /// Name of the run argument that has as many rows as the value.
-  std::string rowsOf(mlir::Value value) const;
+  /// How many rows the value has: the name of a run argument with as many, or
+  /// as setRows says.
+  mlir::Attribute rowsOf(mlir::Value value) const {
+    return rowSources.lookup(value);
+  }
 
   mlir::ArrayAttr getArguments() const;
   mlir::ArrayAttr getResults() const;
@@ -55,10 +63,10 @@ public:
 
 private:
   mlir::DictionaryAttr describe(llvm::StringRef name, mlir::ShapedType type,
-                                llvm::StringRef rowsOf) const;
+                                mlir::Attribute rowsOf) const;
 
   llvm::MapVector<mlir::Value, Buffer> buffers, statistics;
-  llvm::DenseMap<mlir::Value, std::string> rowsOfNames;
+  llvm::DenseMap<mlir::Value, mlir::Attribute> rowSources;
   llvm::SmallVector<mlir::Attribute> results, temporaries;
   llvm::SmallVector<mlir::Attribute> orderedResults;
 };

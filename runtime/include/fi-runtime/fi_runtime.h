@@ -133,7 +133,8 @@ typedef struct fi_argument_info {
   int32_t dtype;        /* fi_dtype */
   int32_t rank;         /* 0 for scalars */
   const int64_t *shape; /* -1: known at run time */
-  int32_t rows_of;      /* results: the run argument with as many rows, or -1 */
+  int32_t rows_of;      /* results: the run argument with as many rows, or -1
+                           (a number of rows that the plan or shape says) */
 } fi_argument_info;
 
 FI_API const char *fi_package_program(const fi_package *package);

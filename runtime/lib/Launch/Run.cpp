@@ -131,7 +131,7 @@ private:
       const Output &output = manifest.temporaries[buffer.index];
       int64_t shape[maxRank];
       std::copy(output.shape.begin(), output.shape.end(), shape);
-      shape[0] = plan.argumentRows[output.rowsOf];
+      shape[0] = plan.countRows(output.rowsOf);
       return writeTensor(slot, {workspace + plan.layout.temporaries +
                                     plan.temporaryOffsets[buffer.index],
                                 output.dtype, int32_t(output.shape.size()),
@@ -232,7 +232,7 @@ fi_status checkValues(const fi_plan &plan, const fi_value *values,
     const Output &output = m.results[i];
     int64_t shape[maxRank];
     std::copy(output.shape.begin(), output.shape.end(), shape);
-    shape[0] = data.argumentRows[output.rowsOf];
+    shape[0] = data.countRows(output.rowsOf);
     FI_TRY(checkTensor(FI_INVALID_RUN, "run", output.name.c_str(), results[i],
                        output.dtype, shape, int32_t(output.shape.size()),
                        /*written=*/true));

@@ -37,6 +37,7 @@ public:
   }
 
   bool isNull() const { return value->is_null(); }
+  bool isNumber() const { return value->is_number(); }
   const std::string &where() const { return path; }
 
   /// A member that must be there.

@@ -147,7 +147,7 @@ private:
       for (size_t d = 1; d < output.shape.size(); ++d)
         if (output.shape[d] == unknownSize)
           one.at("shape")[d].error("a size");
-      output.rowsOf = argument(one.at("rows_of"), FI_GROUP_RUN);
+      output.rowsOf = readRowSource(one.at("rows_of"));
       outputs.push_back(std::move(output));
     }
   }
@@ -171,6 +171,21 @@ private:
       json.error(group == FI_GROUP_PLAN ? "the name of a plan tensor"
                                         : "the name of a run tensor");
     return i;
+  }
+
+  RowSource readRowSource(const JsonReader &json) const {
+    if (json.isNumber())
+      return {none, json.integer(0, INT64_MAX)};
+    int32_t i = findArgument(json.string());
+    const Argument *a = i == none ? nullptr : &m.arguments[i];
+    bool isTensor = a && a->group == FI_GROUP_RUN &&
+                    a->kind != FI_KIND_SCALAR && !a->shape.empty();
+    bool isNumber = a && a->group == FI_GROUP_PLAN &&
+                    a->kind == FI_KIND_SCALAR && isIntegerDtype(a->dtype);
+    if (!isTensor && !isNumber)
+      json.error("the name of a run tensor or of an integer of the plan, or a "
+                 "number of rows");
+    return {i, unknownSize};
   }
 
   /// A plan tensor of integers with one of two ranks; none where null.
@@ -511,9 +526,7 @@ private:
       readAttention(json, stage);
     } else if (op == "rows") {
       stage.op = StageOp::Rows;
-      stage.rowsOf = argument(json.at("rows_of"), FI_GROUP_RUN);
-      if (m.arguments[stage.rowsOf].shape.empty())
-        json.at("rows_of").error("a tensor with rows");
+      stage.rowsOf = readRowSource(json.at("rows_of"));
       stage.kvHeads = json.at("heads").integer(1, maxHeads);
       readBodies(json.at("bodies"), stage);
     } else if (op == "append") {

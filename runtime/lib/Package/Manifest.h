@@ -37,12 +37,19 @@ struct Argument {
   bool sorted = false; // plan tensors: along the last dimension
 };
 
+/// How many rows something has: as many as a run tensor, as an integer of the
+/// plan says, or a number.
+struct RowSource {
+  int32_t argument = none;     // index into arguments
+  int64_t count = unknownSize; // without one
+};
+
 /// A result or a temporary.
 struct Output {
   std::string name;
   int32_t dtype = FI_F32;
   std::vector<int64_t> shape;
-  int32_t rowsOf = none; // index into arguments
+  RowSource rowsOf;
 };
 
 /// A buffer of a stage, by what it names.
@@ -154,7 +161,7 @@ struct Stage {
   int32_t rows = none;            // attention, append: argument (indptr)
   int32_t positions = none;       // attention: argument
   int32_t outs[2] = {none, none}; // attention: pools of output and statistic
-  int32_t rowsOf = none;          // rows: argument
+  RowSource rowsOf;               // rows
   std::vector<int32_t> newTokens; // append: run arguments with the new rows
   View view;
   int64_t queryHeads = 1, kvHeads = 1; // rows: kvHeads is the heads
@@ -177,6 +184,19 @@ struct Manifest {
   std::vector<int32_t> planArguments, runArguments; // indices into arguments
   std::vector<Output> results, temporaries;
   std::vector<Stage> stages;
+
+  /// The result or temporary that a buffer is; null for an argument.
+  const Output *findOutput(const BufferRef &buffer) const {
+    switch (buffer.kind) {
+    case BufferRef::ResultBuffer:
+      return &results[buffer.index];
+    case BufferRef::TemporaryBuffer:
+      return &temporaries[buffer.index];
+    case BufferRef::ArgumentBuffer:
+      break;
+    }
+    return nullptr;
+  }
 };
 
 /// Reads and checks a manifest.

@@ -182,6 +182,10 @@ fi_status PlanData::findRows(const Manifest &manifest,
   argumentRows.assign(manifest.arguments.size(), unknownSize);
   for (size_t i = 0; i < manifest.runArguments.size(); ++i)
     argumentRows[manifest.runArguments[i]] = options.size(int32_t(i), 0);
+  for (int32_t argument : manifest.planArguments)
+    if (manifest.arguments[argument].kind == FI_KIND_SCALAR &&
+        isIntegerDtype(manifest.arguments[argument].dtype))
+      argumentRows[argument] = tables[argument].integer;
   auto stated = [&](int32_t argument) {
     return options.size(manifest.arguments[argument].indexInGroup, 0) !=
            unknownSize;
@@ -217,7 +221,19 @@ fi_status PlanData::findRows(const Manifest &manifest,
       need(argument);
   }
   // Rows of whatever else has as many as some result.
-  auto rowsOf = [&](int32_t argument, const char *what) {
+  auto rowsOf = [&](const RowSource &source, const char *what) {
+    int32_t argument = source.argument;
+    if (argument == none)
+      return FI_OK;
+    if (manifest.arguments[argument].group == FI_GROUP_PLAN) {
+      if (argumentRows[argument] >= 0)
+        return FI_OK;
+      return fail(FI_INVALID_BATCH,
+                  "plan: operand '%s': expected a number of rows of at least "
+                  "0 for %s, but got %" PRId64,
+                  manifest.arguments[argument].name.c_str(), what,
+                  argumentRows[argument]);
+    }
     if (argumentRows[argument] == unknownSize && options.rows)
       argumentRows[argument] = options.rows;
     if (argumentRows[argument] != unknownSize)
@@ -236,7 +252,7 @@ fi_status PlanData::findRows(const Manifest &manifest,
     }
     int32_t rowArgument =
         stage.op == StageOp::Attention ? stage.query : stage.newTokens[0];
-    FI_TRY(rowsOf(rowArgument, stage.name.c_str()));
+    FI_TRY(rowsOf({rowArgument, unknownSize}, stage.name.c_str()));
     int64_t count = argumentRows[rowArgument];
     if (stage.rows == none) {
       FI_TRY(readRows(stage, manifest, tables.data(), count, rows[s]));
@@ -312,8 +328,21 @@ fi_status PlanData::buildStages(const Manifest &manifest,
   for (size_t s = 0; s < manifest.stages.size(); ++s) {
     const Stage &stage = manifest.stages[s];
     if (stage.op == StageOp::Rows) {
-      FI_TRY(builder.rows(stage, int32_t(s), argumentRows[stage.rowsOf],
-                          workers, lists));
+      int64_t count = countRows(stage.rowsOf);
+      for (const BufferRef &buffer : stage.buffers) {
+        const Output *output = manifest.findOutput(buffer);
+        if (output && countRows(output->rowsOf) != count)
+          return fail(FI_INVALID_BATCH,
+                      "%s: expected states and results of equal numbers of "
+                      "rows, but got %" PRId64 " and, in '%s', %" PRId64,
+                      stage.name.c_str(), count, output->name.c_str(),
+                      countRows(output->rowsOf));
+        // Destinations, [rows, heads] or [rows, heads, dim].
+        if (!output && manifest.arguments[buffer.index].kind == FI_KIND_POOL &&
+            manifest.arguments[buffer.index].shape.size() > 1)
+          FI_TRY(setRule(manifest, stage, buffer.index, 0, count));
+      }
+      FI_TRY(builder.rows(stage, int32_t(s), count, workers, lists));
       continue;
     }
     const View &view = stage.view;
@@ -394,16 +423,20 @@ fi_status PlanData::buildStages(const Manifest &manifest,
   }
   for (const auto *outputs : {&manifest.results, &manifest.temporaries})
     for (const Output &output : *outputs) {
-      const Argument &a = manifest.arguments[output.rowsOf];
-      if (!a.shape.empty() &&
+      if (output.rowsOf.argument == none)
+        continue;
+      const Argument &a = manifest.arguments[output.rowsOf.argument];
+      if (a.group == FI_GROUP_RUN && !a.shape.empty() &&
           rules[size_t(a.indexInGroup) * maxRank].exact == unknownSize)
         rules[size_t(a.indexInGroup) * maxRank].exact =
-            argumentRows[output.rowsOf];
+            countRows(output.rowsOf);
     }
-  for (const Stage &stage : manifest.stages)
-    if (stage.op == StageOp::Rows)
-      FI_TRY(setRule(manifest, stage, stage.rowsOf, 0,
-                     argumentRows[stage.rowsOf]));
+  for (const Stage &stage : manifest.stages) {
+    int32_t argument = stage.rowsOf.argument;
+    if (stage.op == StageOp::Rows && argument != none &&
+        manifest.arguments[argument].group == FI_GROUP_RUN)
+      FI_TRY(setRule(manifest, stage, argument, 0, argumentRows[argument]));
+  }
   return FI_OK;
 }
 
@@ -527,14 +560,14 @@ fi_status PlanData::layOut(const Manifest &manifest) {
   for (const Output &output : manifest.temporaries) {
     int64_t bytes = dtypeSize(output.dtype);
     bool overflow =
-        __builtin_mul_overflow(bytes, argumentRows[output.rowsOf], &bytes);
+        __builtin_mul_overflow(bytes, countRows(output.rowsOf), &bytes);
     for (size_t d = 1; d < output.shape.size(); ++d)
       overflow |= __builtin_mul_overflow(bytes, output.shape[d], &bytes);
     if (overflow || bytes > INT64_C(1) << 46)
       return fail(FI_INVALID_BATCH,
                   "plan: temporary '%s': expected a size in memory's range, "
                   "but %" PRId64 " rows are too many",
-                  output.name.c_str(), argumentRows[output.rowsOf]);
+                  output.name.c_str(), countRows(output.rowsOf));
     temporaryOffsets.push(take(size_t(bytes)) - layout.temporaries);
   }
   layout.bytes = at;

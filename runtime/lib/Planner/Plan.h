@@ -72,6 +72,10 @@ public:
   Buffer<SizeRule> rules;
   /// Per argument: rows, where the plan knows them.
   Buffer<int64_t> argumentRows;
+  int64_t countRows(const RowSource &source) const {
+    return source.argument == none ? source.count
+                                   : argumentRows[source.argument];
+  }
   /// Per stage.
   std::vector<ViewLengths> views;
   std::vector<RowLengths> rows;

@@ -29,12 +29,23 @@ fi.program @segments run(%q: !q) -> (!q) {
 
 // -----
 
-!st = !fi.state<3x1x8xf32, #fi.softmax<base = 2>>
-fi.program @empty run(%q: tensor<3x1x8xf32>) -> (tensor<3x1x8xf32>) {
-  // expected-error @+1 {{'fi.empty' op has no rows that the plan knows; merge other states without it, it is their identity}}
-  %e = fi.empty : !st
-  %o = fi.finalize %e : !st -> tensor<3x1x8xf32>
-  fi.return %o : tensor<3x1x8xf32>
+!st = !fi.state<?x1x8xf32, #fi.softmax<base = 2>>
+fi.program @empty run(%n: index) -> (tensor<?x1x8xf32>) {
+  // expected-error @+1 {{'fi.empty' op expected 'rows' to be known when planning: a plan argument, a constant, or dimension 0 of a run argument}}
+  %e = fi.empty rows(%n) : !st
+  %o = fi.finalize %e : !st -> tensor<?x1x8xf32>
+  fi.return %o : tensor<?x1x8xf32>
+}
+
+// -----
+
+!st = !fi.state<?x1x8xf32, #fi.softmax<base = 2>>
+fi.program @negative run(%q: tensor<?x1x8xf32>) -> (tensor<?x1x8xf32>) {
+  %n = arith.constant -1 : index
+  // expected-error @+1 {{'fi.empty' op expected a number of rows of at least 0, but got -1}}
+  %e = fi.empty rows(%n) : !st
+  %o = fi.finalize %e : !st -> tensor<?x1x8xf32>
+  fi.return %o : tensor<?x1x8xf32>
 }
 
 // -----

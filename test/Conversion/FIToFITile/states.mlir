@@ -50,3 +50,30 @@ fi.program @step plan(%qo: !ix, %ip: !ix, %pg: !ix, %last: !ix)
   %o, %lse = fi.finalize %m sink(%sink : tensor<2xf32>) : !st -> tensor<?x2x8xf16>, tensor<?x2xf32>
   fi.return %lse, %o : tensor<?x2xf32>, tensor<?x2x8xf16>
 }
+
+// The state of no keys is the normaliser's before the first key. Its rows come from the
+// plan, from a tensor, or are a number.
+// CHECK-LABEL: fi_tile.kernel @empties_empty0_rows64
+// CHECK: %[[R:.*]]:3 = fi_tile.init(#fi.softmax<base = 2>)
+// CHECK: %[[O:.*]], %[[L:.*]] = fi_tile.finalize #fi.softmax<base = 2> %[[R]]#0, %[[R]]#1, %[[R]]#2
+// CHECK: fi_tile.store_rows %[[O]], %temporary0
+// CHECK: fi_tile.store_rows %[[L]], %temporary1
+// CHECK: fi_tile.package @empties
+// CHECK-SAME: {dtype = "f32", name = "result0", rows_of = "n", shape = [unit, 2, 8]}
+// CHECK-SAME: {dtype = "f32", name = "result1", rows_of = 5 : i64, shape = [5, 2, 8]}
+// CHECK-SAME: {dtype = "f32", name = "result2", rows_of = "q", shape = [unit, 2, 8]}
+// CHECK-SAME: op = "rows", rows_of = "n"
+// CHECK-SAME: {dtype = "f32", name = "temporary0", rows_of = "n", shape = [unit, 2, 8]}
+!any = !fi.state<?x2x8xf32, #fi.softmax<base = 2>>
+!five = !fi.state<5x2x8xf32, #fi.softmax<base = 2>>
+fi.program @empties plan(%n: index) run(%q: tensor<?x2x8xf32>) -> (tensor<?x2x8xf32>, tensor<5x2x8xf32>, tensor<?x2x8xf32>) {
+  %a = fi.empty rows(%n) : !any
+  %b = fi.empty : !five
+  %zero = arith.constant 0 : index
+  %d = tensor.dim %q, %zero : tensor<?x2x8xf32>
+  %c = fi.empty rows(%d) : !any
+  %x = fi.finalize %a : !any -> tensor<?x2x8xf32>
+  %y = fi.finalize %b : !five -> tensor<5x2x8xf32>
+  %z = fi.finalize %c : !any -> tensor<?x2x8xf32>
+  fi.return %x, %y, %z : tensor<?x2x8xf32>, tensor<5x2x8xf32>, tensor<?x2x8xf32>
+}
