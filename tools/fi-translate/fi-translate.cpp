@@ -14,6 +14,8 @@
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/NVPTX/EmitPTX.h"
+#include "fi/Target/SMTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -30,7 +32,7 @@ using llvm::Twine;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { LLVMIR, Assembly, Manifest, Package };
+enum class Action { PTX, LLVMIR, Assembly, Manifest, Package };
 } // namespace
 
 static cl::OptionCategory category("Options of fi-translate");
@@ -43,6 +45,8 @@ static cl::opt<Action> action(
     cl::values(
         clEnumValN(Action::Package, "fi-to-package",
                    "a package: a directory with manifest.json and kernels.so"),
+        clEnumValN(Action::PTX, "fi-to-ptx",
+                   "the kernels in PTX, for --target=sm_80 and the like"),
         clEnumValN(Action::Manifest, "fi-manifest",
                    "the package's manifest (JSON, docs/abi.md)"),
         clEnumValN(Action::LLVMIR, "fi-to-llvmir",
@@ -58,15 +62,27 @@ static cl::opt<std::string>
     programName("program", cl::value_desc("name"), cl::cat(category),
                 cl::desc("The program, where the file has several"));
 static cl::opt<std::string> targetText(
-    "target", cl::value_desc("native|cpu|#fi.target<...>"), cl::cat(category),
+    "target", cl::value_desc("native|cpu|sm_80|...|#fi.target<...>"),
+    cl::cat(category),
     cl::desc("What to compile for: this machine (native); any x86-64 CPU with "
-             "vectors of --vector-bits (cpu); an attribute, for example "
+             "vectors of --vector-bits (cpu); an NVIDIA chip (sm_75, sm_80, "
+             "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
+             "sm_121a); an attribute, for example "
              "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
              "module's fi.target, else native)"));
 static cl::opt<unsigned> vectorBits(
     "vector-bits", cl::value_desc("128|256|512"), cl::init(256),
     cl::cat(category),
     cl::desc("Width of the vectors of --target=cpu (default 256: x86-64-v3)"));
+static cl::opt<unsigned>
+    ptxVersion("ptx-version", cl::value_desc("74|80|..."), cl::init(0),
+               cl::cat(category),
+               cl::desc("Version of the PTX ISA, times ten (default: the "
+                        "lowest that the target's kernels need)"));
+static cl::opt<bool> noLocations(
+    "no-locations", cl::cat(category),
+    cl::desc("PTX without .loc directives, which tell the line of each "
+             "instruction in the input"));
 static cl::opt<unsigned> optLevel("fi-opt-level", cl::value_desc("0..3"),
                                   cl::init(2), cl::cat(category),
                                   cl::desc("0: no optimiser; 2: what kernels "
@@ -124,9 +140,20 @@ static Expected<TargetAttr> getTarget(mlir::MLIRContext &context) {
     return createStringError("--target: " +
                              (why.empty() ? Twine("not a target") : why));
   }
-  return createStringError("--target: expected native, cpu or #fi.target<...>, "
-                           "but got '" +
-                           text + "'");
+  if (const sm::Target *chip = sm::lookup(text))
+    return TargetAttr::get(&context, *chip);
+  return createStringError("--target: expected native, cpu, #fi.target<...> or "
+                           "one of " +
+                           sm::getNames() + ", but got '" + text + "'" +
+                           sm::getHint(text));
+}
+
+/// Like emitPTX.
+static Expected<std::string> emitLLVMIR(mlir::ModuleOp module,
+                                        const sm::Target &chip,
+                                        const nvptx::EmitOptions &options,
+                                        nvptx::EmitTimes *) {
+  return nvptx::emitLLVMIR(module, chip, options);
 }
 
 static Error runTool() {
@@ -140,6 +167,7 @@ static Error runTool() {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
+  nvptx::registerEmitter(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<FIDialect>();
   auto target = getTarget(context);
@@ -164,6 +192,23 @@ static Error runTool() {
     return cpu::writePackage(*module, programName, options, outputPath);
   std::string text;
   llvm::raw_string_ostream os(text);
+  auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
+  const sm::Target *chip = attr ? attr.getChip() : nullptr;
+  if (action == Action::PTX && !chip)
+    return createStringError("--fi-to-ptx: expected --target with one of " +
+                             sm::getNames());
+  if (chip && (action == Action::PTX || action == Action::LLVMIR)) {
+    nvptx::EmitOptions emit;
+    emit.optLevel = optLevel.getNumOccurrences() ? optLevel : 3u;
+    emit.ptx = ptxVersion;
+    emit.locations = !noLocations;
+    auto result = (action == Action::PTX ? nvptx::emitPTX : emitLLVMIR)(
+        *module, *chip, emit, nullptr);
+    if (!result)
+      return result.takeError();
+    return writeFile(outputPath,
+                     [&](llvm::raw_ostream &out) { out << *result; });
+  }
   auto print = action == Action::LLVMIR     ? cpu::printLLVMIR
                : action == Action::Assembly ? cpu::printAssembly
                                             : cpu::printManifest;

@@ -1,0 +1,119 @@
+//===- CodegenSupport.cpp - what code generators have in common -----------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Target/CodegenSupport.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <chrono>
+#include <mutex>
+
+using namespace mlir;
+using namespace fi;
+
+double fi::now() {
+  using namespace std::chrono;
+  return duration<double, std::milli>(steady_clock::now().time_since_epoch())
+      .count();
+}
+
+//===----------------------------------------------------------------------===//
+// Fatal errors
+//===----------------------------------------------------------------------===//
+
+/// Where the thread wants to have the reason; null outside of runSafely.
+static thread_local std::string *fatalReason = nullptr;
+
+/// LLVM calls this before it ends the process, and does so if this returns.
+static void onFatalError(void *, const char *reason, bool) {
+  auto *recovery = llvm::CrashRecoveryContext::GetCurrent();
+  if (!fatalReason || !recovery) {
+    llvm::errs() << "LLVM ERROR: " << reason << "\n";
+    return;
+  }
+  *fatalReason = StringRef(reason).take_until([](char c) { return c == '\n'; });
+  recovery->HandleExit(1);
+}
+
+namespace {
+
+/// The handler is one of the process, and is there while some thread needs it.
+class FatalErrorScope {
+public:
+  explicit FatalErrorScope(std::string &reason) : outer(fatalReason) {
+    fatalReason = &reason;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (users++ == 0) {
+      llvm::CrashRecoveryContext::Enable();
+      llvm::install_fatal_error_handler(onFatalError);
+    }
+  }
+  ~FatalErrorScope() {
+    fatalReason = outer;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--users == 0)
+      llvm::remove_fatal_error_handler();
+  }
+
+private:
+  static std::mutex mutex;
+  static unsigned users;
+  std::string *outer;
+};
+
+std::mutex FatalErrorScope::mutex;
+unsigned FatalErrorScope::users = 0;
+
+} // namespace
+
+llvm::Error fi::runSafely(StringRef what,
+                          llvm::function_ref<llvm::Error()> function) {
+  // Not in the closure: it is left by a jump if LLVM gives up.
+  std::optional<llvm::Error> error;
+  std::string reason;
+  FatalErrorScope scope(reason);
+  llvm::CrashRecoveryContext recovery;
+  if (recovery.RunSafely([&] { error.emplace(function()); }))
+    return std::move(*error);
+  if (reason.empty())
+    return llvm::createStringError(what);
+  return llvm::createStringError(what + ": " + reason);
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+LastError::LastError(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+          text.clear();
+          llvm::raw_string_ostream os(text);
+          os << diagnostic.getLocation() << ": " << diagnostic.str();
+        }
+        return failure();
+      }) {}
+
+llvm::Error LastError::take() {
+  return llvm::createStringError(text.empty() ? "lowering failed" : text);
+}
+
+llvm::Error fi::makeError(Operation *op, const llvm::Twine &text) {
+  LastError errors(op->getContext());
+  op->emitError() << text;
+  return errors.take();
+}
+
+llvm::Error fi::runPasses(ModuleOp module,
+                          llvm::function_ref<void(OpPassManager &)> build) {
+  LastError errors(module.getContext());
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  build(pm);
+  if (failed(pm.run(module)))
+    return errors.take();
+  return llvm::Error::success();
+}
