@@ -84,6 +84,57 @@ fi_status fi_package_from_memory(const char *manifest, size_t length,
   });
 }
 
+fi_status fi_package_from_code(const char *manifest, size_t length,
+                               const fi_code *codes, int32_t code_count,
+                               fi_package **package) {
+  if (!manifest || (!codes && code_count) || !package)
+    return nullPointer("fi_package_from_code", !manifest  ? "manifest"
+                                               : !package ? "package"
+                                                          : "codes");
+  *package = nullptr;
+  return guarded("package", [&] {
+    return openPackageFromCode(manifest, length, codes, code_count, package);
+  });
+}
+
+fi_status fi_package_load(fi_package *package, fi_device *device) {
+  if (!package || !device)
+    return nullPointer("fi_package_load", package ? "device" : "package");
+  return guarded("package", [&] {
+    const Module *module;
+    return loadPackage(*package, *device, &module);
+  });
+}
+
+int32_t fi_device_count(const fi_driver *driver) {
+  int32_t count = 0;
+  if (!driver && fi_cuda_driver(&driver) != FI_OK)
+    return 0;
+  return driver->device_count(driver->self, &count) ? 0 : count;
+}
+
+fi_status fi_device_open(const fi_driver *driver, int32_t ordinal,
+                         fi_device **device) {
+  if (!device)
+    return nullPointer("fi_device_open", "device");
+  *device = nullptr;
+  return guarded("device", [&] { return openDevice(driver, ordinal, device); });
+}
+
+void fi_device_release(fi_device *device) { release(device); }
+
+fi_status fi_device_describe(const fi_device *device,
+                             fi_driver_device *description) {
+  if (!device || !description)
+    return nullPointer("fi_device_describe", device ? "description" : "device");
+  *description = device->info;
+  return FI_OK;
+}
+
+const fi_driver *fi_device_driver(const fi_device *device) {
+  return device ? device->driver : nullptr;
+}
+
 void fi_package_release(fi_package *package) { release(package); }
 
 const char *fi_package_program(const fi_package *package) {
@@ -197,5 +248,17 @@ fi_status fi_run(fi_plan *plan, uint64_t generation, const fi_value *values,
   return guarded("run", [&] {
     return runPlan(plan, generation, values, value_count, results, result_count,
                    workspace, workspace_bytes);
+  });
+}
+
+fi_status fi_run_device(fi_plan *plan, uint64_t generation,
+                        const fi_value *values, int32_t value_count,
+                        const fi_tensor *results, int32_t result_count,
+                        void *workspace, size_t workspace_bytes, void *stream) {
+  if (!plan)
+    return nullPointer("fi_run_device", "plan");
+  return guarded("run", [&] {
+    return runPlanOnDevice(plan, generation, values, value_count, results,
+                           result_count, workspace, workspace_bytes, stream);
   });
 }

@@ -85,7 +85,21 @@ typedef struct fi_work {
 typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
                               int64_t begin, int64_t end, void *scratch);
 
-/* Every package defines this symbol, with FI_ABI_VERSION as its value. */
+/* Kernel entry on a GPU: `.visible .entry SYMBOL(...)`, all parameters of 8
+ * bytes (.b64): the stage's buffers as slots exactly as in `params` above, then
+ *
+ *   const fi_item *items, const fi_key_range *ranges,
+ *   float *state_o, float *state_lse,  as in fi_work (null without states)
+ *   uint32_t *counters,                null where the body has none
+ *   int64_t begin, int64_t end
+ *
+ * All pointers are memory of the device. The grid and the CTAs have one
+ * dimension. CTA c does items begin + c, begin + c + gridDim.x, ... below end.
+ */
+#define FI_GPU_TAIL_SLOTS 7
+
+/* Every package for the CPU defines this symbol, with FI_ABI_VERSION as its
+ * value. */
 #define FI_ABI_VERSION_SYMBOL "fi_package_abi_version"
 
 #ifdef __cplusplus

@@ -16,6 +16,16 @@
  *   void *workspace = aligned_alloc(FI_WORKSPACE_ALIGNMENT, bytes of the plan);
  *   for each layer: fi_run(plan, generation, values, ..., workspace, bytes);
  *
+ * On a GPU the plan is made for a device, workspace and tensors lie in its
+ * memory, and runs are launches in a stream:
+ *
+ *   fi_device *device;
+ *   fi_device_open(NULL, 0, &device);
+ *   fi_plan_options options = {.struct_size = sizeof(options),
+ *                              .device = device, .stream = stream};
+ *   fi_plan_create(package, tables, table_count, &options, &plan);
+ *   for each layer: fi_run_device(plan, generation, values, ..., stream);
+ *
  * Every function that can fail returns an fi_status; fi_last_error() then has a
  * sentence for this thread. Different plans may be used from different
  * threads freely. One plan may be run from several threads at once, each with
@@ -25,6 +35,8 @@
  *===----------------------------------------------------------------------===*/
 #ifndef FI_RUNTIME_FI_RUNTIME_H
 #define FI_RUNTIME_FI_RUNTIME_H
+
+#include "fi-runtime/fi_driver.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +63,8 @@ typedef enum fi_status {
   FI_INVALID_RUN = 5,      /* run values that the plan was not made for */
   FI_STALE_PLAN = 6,       /* the plan was updated since */
   FI_BUSY = 7,             /* the plan is being run or updated */
-  FI_OUT_OF_MEMORY = 8
+  FI_OUT_OF_MEMORY = 8,
+  FI_DEVICE_ERROR = 9 /* the device's driver refused or failed */
 } fi_status;
 
 /* The sentence of the last failure in this thread, or "". Stays valid until the
@@ -98,6 +111,27 @@ typedef struct fi_value {
   } as;
 } fi_value;
 
+/*===-- Devices -------------------------------------------------------------*/
+
+typedef struct fi_device fi_device;
+
+/* The CUDA driver of this machine, loaded on the first call; FI_UNSUPPORTED
+ * where there is none. Belongs to the runtime. */
+FI_API fi_status fi_cuda_driver(const fi_driver **driver);
+/* Devices of a driver (NULL: CUDA). No driver and no device are 0 devices. */
+FI_API int32_t fi_device_count(const fi_driver *driver);
+/* Opens a device of a driver (NULL: CUDA), which must outlive it. Works in the
+ * context that is current in this thread if it is one of that device, else in
+ * the device's primary context; both are what other libraries use, too. */
+FI_API fi_status fi_device_open(const fi_driver *driver, int32_t ordinal,
+                                fi_device **device);
+/* Gives the caller's reference back. Plans and packages hold their own. NULL is
+ * fine. */
+FI_API void fi_device_release(fi_device *device);
+FI_API fi_status fi_device_describe(const fi_device *device,
+                                    fi_driver_device *description);
+FI_API const fi_driver *fi_device_driver(const fi_device *device);
+
 /*===-- Packages ------------------------------------------------------------*/
 
 typedef struct fi_package fi_package;
@@ -105,13 +139,28 @@ typedef struct fi_package fi_package;
 /* Finds a symbol's address for a package in memory; NULL if there is none. */
 typedef void *(*fi_symbol_lookup)(void *context, const char *symbol);
 
-/* Opens a package directory (manifest.json and kernels.so). */
+/* Opens a package directory (manifest.json, and kernels.so for the cpu or
+ * kernels.ptx and kernels.cubin for a GPU). Needs no GPU. */
 FI_API fi_status fi_package_open(const char *path, fi_package **package);
 /* Opens a package whose code is in this process already. All symbols are looked
  * up before the function returns; the code must outlive the package. */
 FI_API fi_status fi_package_from_memory(const char *manifest, size_t length,
                                         fi_symbol_lookup lookup, void *context,
                                         fi_package **package);
+typedef struct fi_code {
+  int32_t kind; /* fi_driver_code */
+  const void *data;
+  size_t bytes;
+} fi_code;
+
+/* Opens a package for a GPU whose code is in memory: PTX, machine code, or one
+ * of each. The code is copied. */
+FI_API fi_status fi_package_from_code(const char *manifest, size_t length,
+                                      const fi_code *codes, int32_t code_count,
+                                      fi_package **package);
+/* Loads the code of a package for a GPU on a device, as the first plan there
+ * does: assembling PTX takes its time. */
+FI_API fi_status fi_package_load(fi_package *package, fi_device *device);
 /* Gives the caller's reference back. Plans hold their own. NULL is fine. */
 FI_API void fi_package_release(fi_package *package);
 
@@ -177,16 +226,29 @@ typedef struct fi_plan_options {
    * indptr. Sizes given here are checked against the tables now and against the
    * tensors at run. data and strides are ignored. */
   const fi_tensor *run_shapes;
+  /* Packages for a GPU: the device that runs the plan, for good. `workers` is
+   * then best left 0: as many CTAs as the device holds at once. */
+  fi_device *device;
+  /* The stream in which what the plan keeps in device memory is copied there.
+   * Runs in the same stream come after it; runs in others are the caller's to
+   * order. Must not be one that is being captured. */
+  void *stream;
 } fi_plan_options;
 
 /* Plans a batch: `values` are the plan arguments in order, in host memory. They
- * may be released afterwards unless options say borrow_tables. */
+ * may be released afterwards unless options say borrow_tables. For a device the
+ * plan has the work lists copied there from its own pinned memory and does not
+ * wait for the copy; it does wait where its device memory must grow (which the
+ * driver does to free the old one), and where the copy of the last update but
+ * one is still on its way. */
 FI_API fi_status fi_plan_create(fi_package *package, const fi_value *values,
                                 int32_t value_count,
                                 const fi_plan_options *options, fi_plan **plan);
-/* Plans another batch into the same object, which reuses its memory. On failure
- * the plan is as before. On success its generation grows. `options` as in
- * fi_plan_create; NULL: those that the plan was last made with. */
+/* Plans another batch into the same object, which reuses its memory. Runs of
+ * the last batch may still be under way on a device; those of the one before
+ * must be done or come earlier in the same stream. On failure the plan is as
+ * before. On success its generation grows. `options` as in fi_plan_create;
+ * NULL: those that the plan was last made with. */
 FI_API fi_status fi_plan_update(fi_plan *plan, const fi_value *values,
                                 int32_t value_count,
                                 const fi_plan_options *options);
@@ -214,6 +276,18 @@ FI_API fi_status fi_run(fi_plan *plan, uint64_t generation,
                         const fi_value *values, int32_t value_count,
                         const fi_tensor *results, int32_t result_count,
                         void *workspace, size_t workspace_bytes);
+
+/* Launches a plan for a device in a stream of the device, and returns. Tensors,
+ * results and workspace are memory of the device. Nothing is allocated and
+ * nothing is waited for: launches are all that happens, so that a run may be
+ * captured in a graph; the graph is good until the plan is updated. Values that
+ * the plan was not made for are refused before anything is launched. Runs of
+ * one plan that are under way at once need a workspace each. */
+FI_API fi_status fi_run_device(fi_plan *plan, uint64_t generation,
+                               const fi_value *values, int32_t value_count,
+                               const fi_tensor *results, int32_t result_count,
+                               void *workspace, size_t workspace_bytes,
+                               void *stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

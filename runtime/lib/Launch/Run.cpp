@@ -5,17 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks the run values, fills parameter slots in the workspace, and has the
-// phases done. Nothing is allocated here, and all state of a run lies in its
-// workspace.
+// Fills parameter slots in the workspace and has the phases done. Nothing is
+// allocated here, and all state of a run lies in its workspace.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "../Support/Error.h"
 #include "Progress.h"
 #include "ThreadPool.h"
+#include "Values.h"
 
-#include <cinttypes>
 #include <new>
 
 namespace fi::runtime {
@@ -100,21 +99,6 @@ private:
     return done;
   }
 
-  static int64_t *writeTensor(int64_t *slot, const void *data, int32_t rank,
-                              const int64_t *shape, const int64_t *strides) {
-    *slot++ = int64_t(reinterpret_cast<intptr_t>(data));
-    for (int32_t d = 0; d < rank; ++d)
-      *slot++ = shape[d];
-    for (int32_t d = 0; d < rank; ++d)
-      *slot++ = strides[d];
-    return slot;
-  }
-  static int64_t *writeTensor(int64_t *slot, const fi_tensor &tensor) {
-    int64_t strides[maxRank];
-    fillStrides(tensor, strides);
-    return writeTensor(slot, tensor.data, tensor.rank, tensor.shape, strides);
-  }
-
   void fillParams(const fi_value *values, const fi_tensor *results) {
     for (size_t s = 0; s < manifest.stages.size(); ++s) {
       int64_t *slot = at<int64_t>(plan.layout.params + plan.stageParams[s]);
@@ -159,133 +143,20 @@ private:
   char *workspace;
 };
 
-/// Why a size is not what the plan was made for.
-fi_status wrongSize(const fi_plan &plan, const Argument &argument, int32_t dim,
-                    const SizeRule &rule, int64_t got) {
-  const Manifest &m = plan.package->manifest;
-  const PlanData &data = plan.data();
-  const char *name = argument.name.c_str();
-  if (rule.exact != unknownSize && got != rule.exact) {
-    const char *remedy =
-        dim == 0 ? "plan this batch; for padding rows, plan with options.rows"
-                 : "plan with this shape";
-    return fail(FI_INVALID_RUN,
-                "run: operand '%s': expected size %" PRId64
-                " in dimension %d, which the plan was made for, but got "
-                "%" PRId64 "; %s",
-                name, rule.exact, dim, got, remedy);
-  }
-  // A pool that is too small: find the page that is outside.
-  for (size_t s = 0; s < m.stages.size(); ++s) {
-    const Stage &stage = m.stages[s];
-    if (stage.op == StageOp::Rows)
-      continue;
-    const View &view = stage.view;
-    const ViewLengths &lengths = data.views[view.sharedTables];
-    if (view.kind == ViewKind::Ragged || lengths.maxPage < got ||
-        (&m.arguments[view.keys] != &argument &&
-         &m.arguments[view.values] != &argument))
-      continue;
-    return fail(FI_INVALID_RUN,
-                "%s: operand '%s': expected page indices below %" PRId64
-                ", the pages of '%s', but the plan has page index %" PRId64
-                "; pass the pool that the tables were made for",
-                stage.name.c_str(), m.arguments[view.pages].name.c_str(), got,
-                name, lengths.maxPage);
-  }
-  return fail(FI_INVALID_RUN,
-              "run: operand '%s': expected at least %" PRId64
-              " in dimension %d, which the plan's tables reach, but got "
-              "%" PRId64,
-              name, rule.least, dim, got);
-}
-
-fi_status checkValues(const fi_plan &plan, const fi_value *values,
-                      const fi_tensor *results) {
-  const Manifest &m = plan.package->manifest;
-  const PlanData &data = plan.data();
-  for (size_t i = 0; i < m.runArguments.size(); ++i) {
-    const Argument &a = m.arguments[m.runArguments[i]];
-    const char *name = a.name.c_str();
-    if (a.kind == FI_KIND_SCALAR) {
-      int64_t slot;
-      FI_TRY(
-          checkScalar(FI_INVALID_RUN, "run", name, values[i], a.dtype, slot));
-      continue;
-    }
-    if (values[i].kind != FI_VALUE_TENSOR)
-      return fail(FI_INVALID_RUN,
-                  "run: operand '%s': expected a tensor, but got a scalar",
-                  name);
-    const fi_tensor &tensor = values[i].as.tensor;
-    FI_TRY(checkTensor(FI_INVALID_RUN, "run", name, tensor, a.dtype,
-                       a.shape.data(), int32_t(a.shape.size()),
-                       a.kind == FI_KIND_POOL));
-    for (int32_t d = 0; d < tensor.rank; ++d) {
-      const SizeRule &rule = data.rules[i * maxRank + d];
-      if ((rule.exact != unknownSize && tensor.shape[d] != rule.exact) ||
-          tensor.shape[d] < rule.least)
-        return wrongSize(plan, a, d, rule, tensor.shape[d]);
-    }
-  }
-  for (size_t i = 0; i < m.results.size(); ++i) {
-    const Output &output = m.results[i];
-    int64_t shape[maxRank];
-    std::copy(output.shape.begin(), output.shape.end(), shape);
-    shape[0] = data.countRows(output.rowsOf);
-    FI_TRY(checkTensor(FI_INVALID_RUN, "run", output.name.c_str(), results[i],
-                       output.dtype, shape, int32_t(output.shape.size()),
-                       /*written=*/true));
-  }
-  return FI_OK;
-}
-
 } // namespace
 
 fi_status runPlan(fi_plan *plan, uint64_t generation, const fi_value *values,
                   int32_t valueCount, const fi_tensor *results,
                   int32_t resultCount, void *workspace, size_t bytes) {
-  int32_t users = plan->users.load(std::memory_order_relaxed);
-  do {
-    if (users < 0)
-      return fail(FI_BUSY, "run: expected a plan at rest, but it is being "
-                           "updated by another thread");
-  } while (!plan->users.compare_exchange_weak(users, users + 1,
-                                              std::memory_order_acquire));
-  struct Leave {
-    fi_plan *plan;
-    ~Leave() { plan->users.fetch_sub(1, std::memory_order_release); }
-  } leave{plan};
-
-  uint64_t now = plan->generation.load(std::memory_order_relaxed);
-  if (generation && generation != now)
-    return fail(FI_STALE_PLAN,
-                "run: expected generation %" PRIu64
-                " of the plan, but it was updated to %" PRIu64
-                "; prepare the run from the updated plan",
-                generation, now);
-  const Manifest &m = plan->package->manifest;
-  if (size_t(valueCount) != m.runArguments.size() || (valueCount && !values))
+  PlanUse use;
+  FI_TRY(use.begin(plan, generation, valueCount, values, resultCount, results));
+  if (plan->device)
     return fail(FI_INVALID_ARGUMENT,
-                "run: expected %zu values, one for each run argument of '%s', "
-                "but got %d",
-                m.runArguments.size(), m.program.c_str(),
-                values ? valueCount : 0);
-  if (size_t(resultCount) != m.results.size() || (resultCount && !results))
-    return fail(FI_INVALID_ARGUMENT,
-                "run: expected %zu results of '%s', but got %d",
-                m.results.size(), m.program.c_str(), results ? resultCount : 0);
+                "run: expected a plan for the cpu, but got one for device %d; "
+                "run it with fi_run_device",
+                plan->device->ordinal);
   const PlanData &data = plan->data();
-  if (bytes < data.layout.bytes || (data.layout.bytes && !workspace))
-    return fail(FI_INVALID_RUN,
-                "run: workspace: expected at least %zu bytes, but got %zu; ask "
-                "fi_plan_workspace_bytes after each plan",
-                data.layout.bytes, workspace ? bytes : 0);
-  if (reinterpret_cast<uintptr_t>(workspace) % FI_WORKSPACE_ALIGNMENT)
-    return fail(FI_INVALID_RUN,
-                "run: workspace: expected an address aligned to %d bytes, but "
-                "got %p",
-                FI_WORKSPACE_ALIGNMENT, workspace);
+  FI_TRY(checkWorkspace(data, workspace, bytes));
   FI_TRY(checkValues(*plan, values, results));
   PlanRun run(*plan, static_cast<char *>(workspace));
   run.prepare(values, results);

@@ -16,6 +16,12 @@ fi_status runPlan(fi_plan *plan, uint64_t generation, const fi_value *values,
                   int32_t valueCount, const fi_tensor *results,
                   int32_t resultCount, void *workspace, size_t bytes);
 
+/// See fi_run_device.
+fi_status runPlanOnDevice(fi_plan *plan, uint64_t generation,
+                          const fi_value *values, int32_t valueCount,
+                          const fi_tensor *results, int32_t resultCount,
+                          void *workspace, size_t bytes, void *stream);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_LAUNCH_RUN_H

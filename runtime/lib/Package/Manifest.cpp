@@ -13,6 +13,8 @@
 #include "../Support/Error.h"
 #include "JsonReader.h"
 
+#include <cstdio>
+
 namespace fi::runtime {
 namespace {
 
@@ -55,6 +57,8 @@ public:
     if (!target.get("features").isNull())
       for (size_t i = 0; i < target.get("features").size(); ++i)
         m.features.push_back(target.get("features")[i].string());
+    if (m.onDevice())
+      readDeviceTarget(target);
 
     readArguments(top.at("arguments"));
     readOutputs(top.at("results"), m.results);
@@ -68,6 +72,59 @@ public:
   }
 
 private:
+  void readDeviceTarget(const JsonReader &target) {
+    m.chip = readChip(target.at("chip"));
+    if (!target.get("ptx").isNull()) {
+      std::string text = target.get("ptx").string();
+      int major = 0, minor = 0, end = 0;
+      if (std::sscanf(text.c_str(), "%2d.%1d%n", &major, &minor, &end) != 2 ||
+          end != int(text.size()) || major < 1)
+        target.get("ptx").error("a version of PTX such as \"7.4\"");
+      m.ptxVersion = 10 * major + minor;
+    }
+    if (!target.get("cubin").isNull())
+      m.cubinChip = readChip(target.get("cubin").at("chip"));
+  }
+
+  /// A name such as sm_90a.
+  static std::string readChip(const JsonReader &json) {
+    std::string chip = json.string();
+    int number = 0, end = 0;
+    if (std::sscanf(chip.c_str(), "sm_%4d%n", &number, &end) != 1 ||
+        number < 10 || size_t(end) + 1 < chip.size() ||
+        (size_t(end) < chip.size() && chip[end] != 'a' && chip[end] != 'f'))
+      json.error("the name of a chip such as \"sm_90a\"");
+    return chip;
+  }
+
+  static int64_t readAlign(const JsonReader &json) {
+    if (json.isNull())
+      return 1;
+    int64_t align = json.integer(1, 4096);
+    if (align & (align - 1))
+      json.error("a power of two");
+    return align;
+  }
+
+  /// The launch of a kernel, which those of devices have and no others.
+  LaunchShape readLaunch(const JsonReader &json) const {
+    LaunchShape launch;
+    if (!m.onDevice())
+      return launch;
+    launch.threads = int32_t(json.at("threads").integer(1, 1024));
+    if (!json.get("shared").isNull())
+      launch.shared = json.get("shared").integer(0, 1 << 20);
+    if (!json.get("ctas_per_sm").isNull())
+      launch.ctasPerSM = int32_t(json.get("ctas_per_sm").integer(1, 32));
+    if (!json.get("grid").isNull()) {
+      std::string grid = json.get("grid").string();
+      if (grid != "items" && grid != "persistent")
+        json.get("grid").error("'items' or 'persistent'");
+      launch.persistent = grid == "persistent";
+    }
+    return launch;
+  }
+
   static int32_t readDtype(const JsonReader &json) {
     std::string name = json.string();
     for (int32_t dtype = FI_F32; dtype <= FI_INDEX; ++dtype)
@@ -118,6 +175,7 @@ private:
       }
       if (argument.kind == FI_KIND_POOL && argument.group == FI_GROUP_PLAN)
         one.at("kind").error("'tensor' or 'scalar' in the plan group");
+      argument.align = readAlign(one.get("align"));
       if (!one.get("sorted").isNull())
         argument.sorted = one.get("sorted").boolean();
       if (argument.sorted &&
@@ -148,6 +206,7 @@ private:
         if (output.shape[d] == unknownSize)
           one.at("shape")[d].error("a size");
       output.rowsOf = readRowSource(one.at("rows_of"));
+      output.align = readAlign(one.get("align"));
       outputs.push_back(std::move(output));
     }
   }
@@ -282,8 +341,8 @@ private:
     stage.outs[isOutput ? 0 : 1] = i;
   }
 
-  static int64_t readScratch(const JsonReader &json) {
-    return json.isNull() ? 0 : json.integer(0, maxScratch);
+  int64_t readScratch(const JsonReader &json) const {
+    return json.isNull() ? 0 : json.integer(0, m.onDevice() ? 0 : maxScratch);
   }
 
   static Cost readCost(const JsonReader &json) {
@@ -321,6 +380,7 @@ private:
       }
       body.scratch = readScratch(one.get("scratch"));
       body.cost = readCost(one.get("cost"));
+      body.launch = readLaunch(m.onDevice() ? one.at("launch") : one);
       stage.bodies.push_back(std::move(body));
     }
     if (stage.op != StageOp::Attention && stage.bodies.size() != 1)
@@ -333,6 +393,7 @@ private:
     merge.tileRows = json.at("tile_rows").integer(1, maxTile);
     merge.scratch = readScratch(json.get("scratch"));
     merge.cost = readCost(json.get("cost"));
+    merge.launch = readLaunch(m.onDevice() ? json.at("launch") : json);
     for (const Merge &other : stage.merges)
       if (other.tileRows == merge.tileRows)
         json.at("tile_rows").error("one merge for each tile_rows");
@@ -580,6 +641,24 @@ private:
 };
 
 } // namespace
+
+size_t bufferSlots(const Manifest &manifest, const BufferRef &buffer) {
+  if (buffer.kind == BufferRef::ArgumentBuffer) {
+    const Argument &a = manifest.arguments[buffer.index];
+    return a.kind == FI_KIND_SCALAR ? 1 : tensorSlots(int32_t(a.shape.size()));
+  }
+  const auto &outputs = buffer.kind == BufferRef::ResultBuffer
+                            ? manifest.results
+                            : manifest.temporaries;
+  return tensorSlots(int32_t(outputs[buffer.index].shape.size()));
+}
+
+size_t stageSlots(const Manifest &manifest, const Stage &stage) {
+  size_t slots = 0;
+  for (const BufferRef &buffer : stage.buffers)
+    slots += bufferSlots(manifest, buffer);
+  return slots;
+}
 
 fi_status parseManifest(const char *text, size_t length, Manifest &manifest) {
   try {

@@ -35,6 +35,7 @@ struct Argument {
   std::vector<int64_t> shape;
   int32_t indexInGroup = 0;
   bool sorted = false; // plan tensors: along the last dimension
+  int64_t align = 1;   // bytes, of the data and of all strides but the last
 };
 
 /// How many rows something has: as many as a run tensor, as an integer of the
@@ -50,6 +51,7 @@ struct Output {
   int32_t dtype = FI_F32;
   std::vector<int64_t> shape;
   RowSource rowsOf;
+  int64_t align = 1;
 };
 
 /// A buffer of a stage, by what it names.
@@ -87,11 +89,22 @@ struct Cost {
   double item = 0, tile = 0, tileRow = 0, slotRow = 0;
 };
 
+/// How a kernel of a device is launched.
+struct LaunchShape {
+  int32_t threads = 0;   // of a CTA
+  int64_t shared = 0;    // dynamic shared memory of a CTA, in bytes
+  int32_t ctasPerSM = 0; // 0: as the driver says
+  /// As many CTAs as the device holds at once, each with several items, instead
+  /// of one per item.
+  bool persistent = false;
+};
+
 struct Merge {
   std::string symbol;
   int64_t tileRows = 0;
   int64_t scratch = 0;
   Cost cost;
+  LaunchShape launch;
   fi_cpu_kernel kernel = nullptr;
 };
 
@@ -103,6 +116,7 @@ struct Body {
   int64_t scratch = 0;
   Cost cost;
   int32_t merge = none; // index into Stage::merges; none: never split
+  LaunchShape launch;
   fi_cpu_kernel kernel = nullptr;
 };
 
@@ -178,8 +192,13 @@ struct Manifest {
   std::string program, compiler;
   std::string targetKind, targetCpu;
   int64_t vectorBits = 0;
-  /// What the machine must have, by LLVM's names of CPU features.
+  /// What the machine must have: by LLVM's names of CPU features, or by those
+  /// of the table of chips.
   std::vector<std::string> features;
+  // Devices: the chip ("sm_90a"), the version of the PTX as 10 * major + minor
+  // (0: not stated), and the chip of the machine code ("": there is none).
+  std::string chip, cubinChip;
+  int32_t ptxVersion = 0;
   std::vector<Argument> arguments;
   std::vector<int32_t> planArguments, runArguments; // indices into arguments
   std::vector<Output> results, temporaries;
@@ -197,7 +216,17 @@ struct Manifest {
     }
     return nullptr;
   }
+
+  /// Its kernels are launched on a device, not called.
+  bool onDevice() const { return targetKind == "cuda"; }
 };
+
+/// One parameter slot of a tensor of rank r takes 1 + 2r.
+inline size_t tensorSlots(int32_t rank) { return 1 + 2 * size_t(rank); }
+
+/// Parameter slots of a buffer, and of all of a stage.
+size_t bufferSlots(const Manifest &manifest, const BufferRef &buffer);
+size_t stageSlots(const Manifest &manifest, const Stage &stage);
 
 /// Reads and checks a manifest.
 fi_status parseManifest(const char *text, size_t length, Manifest &manifest);

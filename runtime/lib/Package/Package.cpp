@@ -22,9 +22,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace fi::runtime {
@@ -125,10 +125,13 @@ bool isWholeObject(const std::string &path) {
 }
 
 fi_status checkTarget(const Manifest &m) {
+  if (m.onDevice())
+    return FI_OK; // against the device that is planned for
   if (m.targetKind != "cpu")
     return fail(FI_UNSUPPORTED,
                 "package '%s': target '%s' is not supported by this runtime, "
-                "which runs 'cpu'; compile the program for the cpu",
+                "which runs 'cpu' and 'cuda'; compile the program for one of "
+                "them",
                 m.program.c_str(), m.targetKind.c_str());
   int64_t host = hostVectorBits();
   if (host && m.vectorBits > host)
@@ -188,6 +191,58 @@ fi_status bind(fi_package &package, fi_symbol_lookup lookup, void *context) {
   return FI_OK;
 }
 
+/// Looks at the code for a device, as far as that needs no device.
+fi_status checkCode(const fi_package &package) {
+  const Manifest &m = package.manifest;
+  const char *name = m.program.c_str();
+  if (package.ptx.empty() && package.cubin.empty())
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': expected PTX or machine code for target 'cuda', "
+                "but it has neither",
+                name);
+  if (!package.cubin.empty() && m.cubinChip.empty())
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': it has machine code, but the manifest's target "
+                "has no 'cubin' that says for which chip",
+                name);
+  if (!package.cubin.empty() && package.cubin.compare(0, 4, ELFMAG) != 0)
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': expected machine code (an ELF object), but the "
+                "cubin is something else",
+                name);
+  if (package.ptx.empty())
+    return FI_OK;
+  if (package.ptx.find('\0') != std::string::npos ||
+      package.ptx.find(".version") == std::string::npos)
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': expected PTX with a .version, but its text is "
+                "something else (truncated or damaged file)",
+                name);
+  auto find = [&](const std::string &symbol) {
+    size_t at = 0;
+    while ((at = package.ptx.find(symbol, at)) != std::string::npos) {
+      size_t end = at + symbol.size();
+      bool begins =
+          at > 0 && (package.ptx[at - 1] == ' ' || package.ptx[at - 1] == '\t');
+      char next = end < package.ptx.size() ? package.ptx[end] : 0;
+      if (begins && (next == '(' || next == ' ' || next == '\n'))
+        return FI_OK;
+      at = end;
+    }
+    return fail(FI_INVALID_PACKAGE,
+                "package '%s': kernel '%s' is named in the manifest but "
+                "missing from the code",
+                name, symbol.c_str());
+  };
+  for (const Stage &stage : m.stages) {
+    for (const Body &body : stage.bodies)
+      FI_TRY(find(body.symbol));
+    for (const Merge &merge : stage.merges)
+      FI_TRY(find(merge.symbol));
+  }
+  return FI_OK;
+}
+
 fi_status readFile(const std::string &path, std::string &text) {
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
       std::fopen(path.c_str(), "rb"), std::fclose);
@@ -199,7 +254,7 @@ fi_status readFile(const std::string &path, std::string &text) {
     text.append(chunk, n);
     if (text.size() > (size_t(1) << 28))
       return fail(FI_INVALID_PACKAGE,
-                  "package: '%s' is larger than a manifest can be",
+                  "package: '%s' is larger than a part of a package can be",
                   path.c_str());
   }
   if (std::ferror(file.get()))
@@ -229,7 +284,44 @@ fi_status openPackageFromMemory(const char *manifest, size_t length,
   PackagePtr opened(new fi_package);
   FI_TRY(parseManifest(manifest, length, opened->manifest));
   FI_TRY(checkTarget(opened->manifest));
+  if (opened->manifest.onDevice())
+    return fail(FI_INVALID_ARGUMENT,
+                "package '%s': expected a target 'cpu' for functions in this "
+                "process, but got 'cuda'; open it with fi_package_from_code",
+                opened->manifest.program.c_str());
   FI_TRY(bind(*opened, lookup, context));
+  *package = opened.release();
+  return FI_OK;
+}
+
+fi_status openPackageFromCode(const char *manifest, size_t length,
+                              const fi_code *codes, int32_t count,
+                              fi_package **package) {
+  PackagePtr opened(new fi_package);
+  FI_TRY(parseManifest(manifest, length, opened->manifest));
+  FI_TRY(checkTarget(opened->manifest));
+  if (!opened->manifest.onDevice())
+    return fail(FI_INVALID_ARGUMENT,
+                "package '%s': expected a target 'cuda' for code in memory, "
+                "but got 'cpu'; open it with fi_package_from_memory",
+                opened->manifest.program.c_str());
+  for (int32_t i = 0; i < count; ++i) {
+    const fi_code &code = codes[i];
+    if (!code.data || !code.bytes ||
+        (code.kind != FI_DRIVER_PTX && code.kind != FI_DRIVER_CUBIN))
+      return fail(FI_INVALID_ARGUMENT,
+                  "package '%s': codes[%d]: expected PTX (kind 0) or machine "
+                  "code (kind 1), but got kind %d with %zu bytes at %p",
+                  opened->manifest.program.c_str(), i, code.kind, code.bytes,
+                  code.data);
+    std::string &text =
+        code.kind == FI_DRIVER_PTX ? opened->ptx : opened->cubin;
+    text.assign(static_cast<const char *>(code.data), code.bytes);
+    // A text may come with its zero byte.
+    if (code.kind == FI_DRIVER_PTX && text.back() == 0)
+      text.pop_back();
+  }
+  FI_TRY(checkCode(*opened));
   *package = opened.release();
   return FI_OK;
 }
@@ -240,6 +332,17 @@ fi_status openPackage(const char *path, fi_package **package) {
   PackagePtr opened(new fi_package);
   FI_TRY(parseManifest(text.data(), text.size(), opened->manifest));
   FI_TRY(checkTarget(opened->manifest));
+  if (opened->manifest.onDevice()) {
+    bool cubin = !opened->manifest.cubinChip.empty();
+    if (cubin)
+      FI_TRY(readFile(directory + "/kernels.cubin", opened->cubin));
+    // Machine code alone serves its chip.
+    if (!cubin || access((directory + "/kernels.ptx").c_str(), R_OK) == 0)
+      FI_TRY(readFile(directory + "/kernels.ptx", opened->ptx));
+    FI_TRY(checkCode(*opened));
+    *package = opened.release();
+    return FI_OK;
+  }
   if (!isWholeObject(directory + "/kernels.so"))
     return fail(FI_INVALID_PACKAGE,
                 "package '%s': cannot load its code: expected a whole ELF "

@@ -118,7 +118,7 @@ void explainAttention(std::string &text, const Stage &stage,
   else
     append(text, "; no row tile is split");
   append(text, ", because %s\n", report.why);
-  double average = report.total / data.workers;
+  double average = report.average;
   append(text,
          "  balance: longest worker %.0f, average %.0f (%.2fx), largest "
          "piece %.0f; unsplit the longest would be %.0f; merging costs %.0f\n",

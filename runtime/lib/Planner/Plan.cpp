@@ -20,7 +20,7 @@
 namespace fi::runtime {
 namespace {
 
-constexpr int32_t maxWorkers = 1024;
+constexpr int32_t maxWorkers = 1024, maxDeviceWorkers = 1 << 16;
 
 size_t align(size_t bytes) {
   return (bytes + FI_ALIGNMENT - 1) / FI_ALIGNMENT * FI_ALIGNMENT;
@@ -56,10 +56,11 @@ fi_status readOptions(const Manifest &manifest, const fi_plan_options *given,
                   sizeof(o), given->struct_size);
     std::memcpy(&o, given, given->struct_size);
   }
-  if (o.workers < 0 || o.workers > maxWorkers)
+  int32_t mostWorkers = o.device ? maxDeviceWorkers : maxWorkers;
+  if (o.workers < 0 || o.workers > mostWorkers)
     return fail(FI_INVALID_ARGUMENT,
                 "plan: options.workers: expected 0 (all) to %d, but got %d",
-                maxWorkers, o.workers);
+                mostWorkers, o.workers);
   if (o.split_policy < FI_SPLIT_DEFAULT || o.split_policy > FI_SPLIT_NONE)
     return fail(FI_INVALID_ARGUMENT,
                 "plan: options.split_policy: expected a value of "
@@ -73,14 +74,17 @@ fi_status readOptions(const Manifest &manifest, const fi_plan_options *given,
                 o.split_keys);
   if (o.graph_safe)
     return fail(FI_UNSUPPORTED,
-                "plan: options.graph_safe: fixed grids are not supported on "
-                "the cpu; set it to 0 and update the plan for each batch");
+                "plan: options.graph_safe: fixed grids are not supported; set "
+                "it to 0, and capture runs anew after each update");
   if (o.rows < 0)
     return fail(FI_INVALID_ARGUMENT,
                 "plan: options.rows: expected 0 (as the indptr says) or the "
                 "rows of the query, but got %" PRId64,
                 o.rows);
-  options.workers = o.workers ? o.workers : defaultWorkers();
+  options.workers = o.workers;
+  options.workersStated = o.workers != 0;
+  options.device = o.device;
+  options.stream = o.stream;
   options.split = {fi_split_policy(o.split_policy), o.split_keys};
   options.borrowTables = o.borrow_tables != 0;
   options.rows = o.rows;
@@ -323,7 +327,7 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
   return FI_OK;
 }
 
-fi_status PlanData::buildStages(const Manifest &manifest,
+fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
                                 const PlanOptions &options) {
   for (size_t s = 0; s < manifest.stages.size(); ++s) {
     const Stage &stage = manifest.stages[s];
@@ -342,7 +346,7 @@ fi_status PlanData::buildStages(const Manifest &manifest,
             manifest.arguments[buffer.index].shape.size() > 1)
           FI_TRY(setRule(manifest, stage, buffer.index, 0, count));
       }
-      FI_TRY(builder.rows(stage, int32_t(s), count, workers, lists));
+      FI_TRY(builder.rows(stage, int32_t(s), count, crew, lists));
       continue;
     }
     const View &view = stage.view;
@@ -375,8 +379,7 @@ fi_status PlanData::buildStages(const Manifest &manifest,
     if (stage.op == StageOp::Append) {
       for (int32_t argument : stage.newTokens)
         FI_TRY(setRule(manifest, stage, argument, 0, argumentRows[argument]));
-      FI_TRY(
-          builder.append(stage, int32_t(s), rows[s], lengths, workers, lists));
+      FI_TRY(builder.append(stage, int32_t(s), rows[s], lengths, crew, lists));
       continue;
     }
     FI_TRY(setRule(manifest, stage, stage.query, 0, argumentRows[stage.query]));
@@ -409,8 +412,8 @@ fi_status PlanData::buildStages(const Manifest &manifest,
                   "has no merge for it; plan it without splitting",
                   stage.name.c_str(), policy.keys);
     FI_TRY(builder.attention(stage, int32_t(s), manifest, tables.data(),
-                             rows[s], lengths, argumentRows[stage.query],
-                             workers, policy, overridden, lists));
+                             rows[s], lengths, argumentRows[stage.query], crew,
+                             policy, overridden, lists));
   }
   // Sizes that were stated hold for every run value.
   for (size_t i = 0; i < manifest.runArguments.size(); ++i) {
@@ -520,8 +523,8 @@ void PlanData::keepTables(const Manifest &manifest, bool borrow) {
   }
 }
 
-fi_status PlanData::layOut(const Manifest &manifest) {
-  size_t at = 0;
+/// What workers share and have for themselves, in a run on this machine.
+void PlanData::layOutControl(const Manifest &manifest, size_t &at) {
   auto take = [&](size_t bytes) {
     size_t offset = at;
     at += align(bytes);
@@ -532,28 +535,27 @@ fi_status PlanData::layOut(const Manifest &manifest) {
   layout.works = take(lists.launches.size() * sizeof(fi_work));
   layout.params = at;
   stageParams.clear();
-  for (const Stage &stage : manifest.stages) {
-    size_t slots = 0;
-    for (const BufferRef &buffer : stage.buffers) {
-      if (buffer.kind == BufferRef::ArgumentBuffer) {
-        const Argument &a = manifest.arguments[buffer.index];
-        slots +=
-            a.kind == FI_KIND_SCALAR ? 1 : tensorSlots(int32_t(a.shape.size()));
-      } else {
-        const auto &outputs = buffer.kind == BufferRef::ResultBuffer
-                                  ? manifest.results
-                                  : manifest.temporaries;
-        slots += tensorSlots(int32_t(outputs[buffer.index].shape.size()));
-      }
-    }
-    stageParams.push(take(slots * sizeof(int64_t)) - layout.params);
-  }
+  for (const Stage &stage : manifest.stages)
+    stageParams.push(take(stageSlots(manifest, stage) * sizeof(int64_t)) -
+                     layout.params);
   int64_t scratch = 0;
   for (const Launch &launch : lists.launches)
     if (launch.items)
       scratch = std::max(scratch, launch.scratch);
   layout.scratchStride = align(scratch);
   layout.scratch = take(layout.scratchStride * workers);
+}
+
+fi_status PlanData::layOut(const Manifest &manifest, bool onDevice) {
+  size_t at = 0;
+  auto take = [&](size_t bytes) {
+    size_t offset = at;
+    at += align(bytes);
+    return offset;
+  };
+  layout = WorkspaceLayout();
+  if (!onDevice)
+    layOutControl(manifest, at);
   layout.states = take(lists.stateBytes);
   layout.temporaries = at;
   temporaryOffsets.clear();
@@ -574,9 +576,10 @@ fi_status PlanData::layOut(const Manifest &manifest) {
   return FI_OK;
 }
 
-fi_status PlanData::build(const Manifest &manifest, const fi_value *values,
-                          const PlanOptions &options) {
+fi_status PlanData::build(const Manifest &manifest, const Module *module,
+                          const fi_value *values, const PlanOptions &options) {
   workers = options.workers;
+  Workers crew = {workers, module, options.workersStated};
   views.resize(manifest.stages.size()); // sized once
   rows.resize(manifest.stages.size());
   lists.clear();
@@ -585,9 +588,12 @@ fi_status PlanData::build(const Manifest &manifest, const fi_value *values,
     rules[i].exact = options.sizes[i];
   FI_TRY(readArguments(manifest, values));
   FI_TRY(findRows(manifest, options));
-  FI_TRY(buildStages(manifest, options));
+  FI_TRY(buildStages(manifest, crew, options));
   keepTables(manifest, options.borrowTables);
-  return layOut(manifest);
+  FI_TRY(layOut(manifest, module != nullptr));
+  if (!module)
+    return FI_OK;
+  return onDevice.build(manifest, *module, *this, options.stream);
 }
 
 static fi_status checkValueCount(const Manifest &manifest,
@@ -601,6 +607,49 @@ static fi_status checkValueCount(const Manifest &manifest,
               values ? count : 0);
 }
 
+/// Completes options: workers where they are not stated, and the device that
+/// the plan is for.
+static fi_status completeOptions(fi_plan &plan, PlanOptions &options) {
+  const Manifest &manifest = plan.package->manifest;
+  if (!options.device)
+    options.device = plan.device;
+  if (!options.device && manifest.onDevice())
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.device: expected a device, because package "
+                "'%s' is compiled for %s, but got NULL; open one with "
+                "fi_device_open",
+                manifest.program.c_str(), manifest.chip.c_str());
+  if (plan.module && options.device != plan.device)
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.device: expected the device %d that the plan "
+                "was made for, but got another; make another plan",
+                plan.device->ordinal);
+  if (!options.device) {
+    if (options.stream)
+      return fail(FI_INVALID_ARGUMENT,
+                  "plan: options.stream: expected NULL for a plan for the cpu, "
+                  "but got %p",
+                  options.stream);
+    if (!options.workers)
+      options.workers = defaultWorkers();
+    return FI_OK;
+  }
+  if (options.borrowTables)
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.borrow_tables: expected 0 for a plan for a "
+                "device, which copies the tables there, but got 1");
+  if (!plan.module) {
+    FI_TRY(loadPackage(*plan.package, *options.device, &plan.module));
+    plan.device = options.device;
+    retain(plan.device);
+  }
+  if (!options.workers)
+    for (size_t s = 0; s < manifest.stages.size(); ++s)
+      for (size_t b = 0; b < manifest.stages[s].bodies.size(); ++b)
+        options.workers = std::max(options.workers, plan.module->workers(s, b));
+  return FI_OK;
+}
+
 fi_status createPlan(fi_package *package, const fi_value *values,
                      int32_t valueCount, const fi_plan_options *options,
                      fi_plan **plan) {
@@ -608,9 +657,12 @@ fi_status createPlan(fi_package *package, const fi_value *values,
   auto created = std::make_unique<fi_plan>(package);
   FI_TRY(checkValueCount(manifest, values, valueCount));
   FI_TRY(readOptions(manifest, options, created->options));
-  FI_TRY(created->batches[0].build(manifest, values, created->options));
+  FI_TRY(completeOptions(*created, created->options));
+  FI_TRY(created->batches[0].build(manifest, created->module, values,
+                                   created->options));
   // Threads are made here so that runs need not.
-  reserveWorkers(created->options.workers);
+  if (!created->module)
+    reserveWorkers(created->options.workers);
   created->generation = 1;
   *plan = created.release();
   return FI_OK;
@@ -631,13 +683,16 @@ fi_status updatePlan(fi_plan *plan, const fi_value *values, int32_t valueCount,
   const Manifest &manifest = plan->package->manifest;
   FI_TRY(checkValueCount(manifest, values, valueCount));
   PlanOptions changed;
-  if (options)
+  if (options) {
     FI_TRY(readOptions(manifest, options, changed));
+    FI_TRY(completeOptions(*plan, changed));
+  }
   int next = 1 - plan->current;
-  FI_TRY(plan->batches[next].build(manifest, values,
+  FI_TRY(plan->batches[next].build(manifest, plan->module, values,
                                    options ? changed : plan->options));
   if (options) {
-    reserveWorkers(changed.workers);
+    if (!plan->module)
+      reserveWorkers(changed.workers);
     std::swap(plan->options, changed);
   }
   plan->current = next;
@@ -646,3 +701,10 @@ fi_status updatePlan(fi_plan *plan, const fi_value *values, int32_t valueCount,
 }
 
 } // namespace fi::runtime
+
+fi_plan::~fi_plan() {
+  for (fi::runtime::PlanData &batch : batches)
+    batch.onDevice.release();
+  fi::runtime::release(package); // with its modules
+  fi::runtime::release(device);
+}

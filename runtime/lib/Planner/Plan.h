@@ -12,6 +12,7 @@
 #ifndef FI_RUNTIME_PLANNER_PLAN_H
 #define FI_RUNTIME_PLANNER_PLAN_H
 
+#include "../Device/DevicePart.h"
 #include "../Package/Package.h"
 #include "Tables.h"
 #include "WorkList.h"
@@ -29,6 +30,9 @@ struct PlanOptions {
   SplitPolicy split = {FI_SPLIT_DEFAULT, 0};
   bool borrowTables = false;
   int64_t rows = 0;
+  bool workersStated = false;
+  fi_device *device = nullptr; // kept alive by the plan
+  void *stream = nullptr;
   /// Per run argument: its sizes, unknownSize where not stated.
   std::vector<int64_t> sizes;
 
@@ -61,8 +65,8 @@ struct WorkspaceLayout {
 class PlanData {
 public:
   /// Plans a batch. On failure the contents are unusable.
-  fi_status build(const Manifest &manifest, const fi_value *values,
-                  const PlanOptions &options);
+  fi_status build(const Manifest &manifest, const Module *module,
+                  const fi_value *values, const PlanOptions &options);
 
   int32_t workers = 1;
   WorkLists lists;
@@ -82,6 +86,10 @@ public:
   Buffer<size_t> stageParams;      // byte offset of a stage's slots in params
   Buffer<size_t> temporaryOffsets; // from WorkspaceLayout::temporaries
   WorkspaceLayout layout;
+  /// What lies on the device, for a plan for one.
+  DevicePart onDevice;
+  /// The kept copy of the tables that kernels read.
+  Buffer<char> tableBytes;
 
 private:
   fi_status readArguments(const Manifest &manifest, const fi_value *values);
@@ -90,18 +98,16 @@ private:
                     int32_t argument, int32_t dim, int64_t exact);
   fi_status setPoolRules(const Manifest &manifest, const Stage &stage,
                          const ViewLengths &lengths);
-  fi_status buildStages(const Manifest &manifest, const PlanOptions &options);
+  fi_status buildStages(const Manifest &manifest, const Workers &crew,
+                        const PlanOptions &options);
   void keepTables(const Manifest &manifest, bool borrow);
-  fi_status layOut(const Manifest &manifest);
+  void layOutControl(const Manifest &manifest, size_t &at);
+  fi_status layOut(const Manifest &manifest, bool onDevice);
 
-  Buffer<Table> tables; // per argument, as the caller passed them
-  Buffer<char> tableBytes;
+  Buffer<Table> tables;      // per argument, as the caller passed them
   Buffer<int64_t> tableRows; // per argument: rows to keep, or unknownSize
   WorkListBuilder builder;
 };
-
-/// One parameter slot of a tensor of rank r takes 1 + 2r.
-inline size_t tensorSlots(int32_t rank) { return 1 + 2 * size_t(rank); }
 
 } // namespace fi::runtime
 
@@ -109,11 +115,14 @@ struct fi_plan {
   explicit fi_plan(fi_package *package) : package(package) {
     fi::runtime::retain(package);
   }
-  ~fi_plan() { fi::runtime::release(package); }
+  ~fi_plan();
 
   const fi::runtime::PlanData &data() const { return batches[current]; }
 
   fi_package *package;
+  /// Where it runs; null: on this machine's threads.
+  fi_device *device = nullptr;
+  const fi::runtime::Module *module = nullptr; // the package's
   fi::runtime::PlanData batches[2];
   int current = 0;
   fi::runtime::PlanOptions options;

@@ -50,10 +50,13 @@ int64_t WorkListBuilder::piecesUnder(const Stage &stage, const Unit &unit,
 
 /// Groups as if every unit were cut into equal pieces under the limit: the
 /// first pieces have one tile more where it does not come out even.
-void WorkListBuilder::groupEvenly(const Stage &stage, double limit) {
+void WorkListBuilder::groupEvenly(const Stage &stage, int32_t of,
+                                  double limit) {
   groups.clear();
   for (size_t u = 0; u < units.size(); ++u) {
     Unit &unit = units[u];
+    if (!isOf(unit, of))
+      continue;
     const Body &body = stage.bodies[unit.body];
     int64_t n = piecesUnder(stage, unit, limit);
     unit.pieces = int32_t(n);
@@ -66,19 +69,22 @@ void WorkListBuilder::groupEvenly(const Stage &stage, double limit) {
   }
 }
 
-/// Deals the groups' members to workers and remembers who got what.
-WorkListBuilder::Dealt WorkListBuilder::deal(int32_t workers) {
-  chunks.clear();
-  order.resize(groups.size());
+/// Deals the members of a body's groups to workers and adds to the chunks who
+/// got what.
+WorkListBuilder::Dealt WorkListBuilder::deal(int32_t body, int32_t workers) {
+  order.clear();
   Dealt dealt = {};
   bool sorted = true;
   for (size_t g = 0; g < groups.size(); ++g) {
     const Group &group = groups[g];
+    if (!isOf(units[group.unit], body))
+      continue;
     dealt.total += group.cost *
                    double(int64_t(group.pieces) * units[group.unit].headCount);
     dealt.largest = std::max(dealt.largest, group.cost);
-    order[g] = sortKey(group.cost, g);
-    sorted &= g == 0 || order[g - 1] < order[g];
+    uint64_t key = sortKey(group.cost, g);
+    sorted &= order.empty() || order.back() < key;
+    order.push(key);
   }
   if (!sorted)
     std::sort(order.begin(), order.end());
@@ -133,10 +139,10 @@ WorkListBuilder::Dealt WorkListBuilder::deal(int32_t workers) {
   return dealt;
 }
 
-double WorkListBuilder::mergeCost(const Stage &stage) const {
+double WorkListBuilder::mergeCost(const Stage &stage, int32_t body) const {
   double total = 0;
   for (const Unit &unit : units)
-    if (unit.pieces > 1) {
+    if (unit.pieces > 1 && isOf(unit, body)) {
       const Cost &cost = stage.merges[stage.bodies[unit.body].merge].cost;
       total +=
           unit.headCount * (cost.item + cost.slotRow * double(unit.pieces) *
@@ -148,11 +154,15 @@ double WorkListBuilder::mergeCost(const Stage &stage) const {
 /// The balanced policy: a limit of cost per piece, or 0 for whole tiles. Tries
 /// finer and finer pieces and keeps what makes the longest worker, merges
 /// included, shortest.
-double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
-                                    StageReport &report) {
-  groupEvenly(stage, 0);
-  Dealt whole = deal(workers);
-  report.longestUnsplit = whole.longest;
+double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
+                                    int32_t workers, StageReport &report) {
+  auto tryLimit = [&](double limit) {
+    groupEvenly(stage, body, limit);
+    chunks.clear();
+    return deal(body, workers);
+  };
+  Dealt whole = tryLimit(0);
+  report.longestUnsplit += whole.longest;
   double average = whole.total / workers;
   if (workers == 1) {
     report.why = "there is one worker";
@@ -175,12 +185,12 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
     // Pieces that are mostly overhead never pay; this also bounds their number.
     bool tooFine = false;
     for (const Unit &unit : units)
-      tooFine |= piecesUnder(stage, unit, limit) > 8 * int64_t(workers);
+      tooFine |= isOf(unit, body) &&
+                 piecesUnder(stage, unit, limit) > 8 * int64_t(workers);
     if (tooFine)
       break;
-    groupEvenly(stage, limit);
-    Dealt split = deal(workers);
-    double longest = split.longest + mergeCost(stage) / workers;
+    Dealt split = tryLimit(limit);
+    double longest = split.longest + mergeCost(stage, body) / workers;
     // Finer pieces mean more states and merges: only for a real gain.
     if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;
@@ -192,6 +202,33 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t workers,
   report.why = chosen > 0 ? "the longest worker would dominate"
                           : "splitting costs more than it balances";
   return chosen;
+}
+
+/// Limits for all bodies. Threads do the bodies of a stage side by side; on a
+/// device each is a launch that must fill it alone.
+void WorkListBuilder::chooseLimits(const Stage &stage, int32_t stageIndex,
+                                   const Workers &workers,
+                                   StageReport &report) {
+  if (!workers.module || stage.bodies.size() == 1) {
+    double limit = chooseLimit(stage, workers.module ? 0 : none,
+                               workers.of(stageIndex, 0), report);
+    limits.assign(stage.bodies.size(), limit);
+    return;
+  }
+  const char *why = nullptr;
+  limits.clear();
+  for (size_t b = 0; b < stage.bodies.size(); ++b) {
+    bool any = false;
+    for (const Unit &unit : units)
+      any |= unit.body == int32_t(b);
+    limits.push(any ? chooseLimit(stage, int32_t(b),
+                                  workers.of(stageIndex, int32_t(b)), report)
+                    : 0.0);
+    // What split a body says more than what did not split another.
+    if (any && (!why || limits.back() > 0))
+      why = report.why;
+  }
+  report.why = why ? why : "there is nothing to do";
 }
 
 /// The fixed policy makes as many pieces as the keys demand: refuse absurd
@@ -237,8 +274,8 @@ void WorkListBuilder::makePiece(const Unit &unit, const Body &body,
   pieces.push(piece);
 }
 
-void WorkListBuilder::makePieces(const Stage &stage, double limit,
-                                 SplitPolicy policy, WorkLists &out) {
+void WorkListBuilder::makePieces(const Stage &stage, SplitPolicy policy,
+                                 WorkLists &out) {
   pieces.clear();
   for (Unit &unit : units) {
     const Body &body = stage.bodies[unit.body];
@@ -259,7 +296,7 @@ void WorkListBuilder::makePieces(const Stage &stage, double limit,
       unit.pieces = int32_t(pieces.size()) - unit.firstPiece;
       continue;
     }
-    int64_t n = piecesUnder(stage, unit, limit);
+    int64_t n = piecesUnder(stage, unit, limits[unit.body]);
     if (n == 1) {
       makePiece(unit, body, 0, INT64_MAX, out);
       continue;

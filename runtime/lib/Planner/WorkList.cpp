@@ -40,10 +40,22 @@ int32_t bodyFor(const Stage &stage, int64_t packedRows) {
   return none;
 }
 
-/// Offsets that cut `items` equal items into one list per worker.
-void cutEvenly(int64_t items, int32_t workers, Buffer<int64_t> &lists) {
+/// CTAs of a launch on a device.
+int64_t gridOf(const LaunchShape &shape, int64_t items, int32_t ctas) {
+  return shape.persistent ? std::min<int64_t>(items, ctas) : items;
+}
+
+/// Closes a launch of equal items, the last that were written: a list for each
+/// thread of equal length, or one for all CTAs.
+void finish(Launch &launch, const LaunchShape &shape, int32_t ctas,
+            const Workers &crew, WorkLists &out) {
+  int64_t items = int64_t(out.items.size() - launch.firstItem);
+  int32_t workers = crew.module ? 1 : crew.count;
   for (int32_t w = 0; w <= workers; ++w)
-    lists.push(items / workers * w + items % workers * w / workers);
+    out.lists.push(items / workers * w + items % workers * w / workers);
+  launch.items = items;
+  launch.grid = gridOf(shape, items, ctas);
+  out.launches.push(launch);
 }
 
 } // namespace
@@ -197,32 +209,39 @@ fi_status WorkListBuilder::attention(const Stage &stage, int32_t stageIndex,
                                      const Table *tables,
                                      const RowLengths &rows,
                                      const ViewLengths &view, int64_t totalRows,
-                                     int32_t workers, SplitPolicy policy,
+                                     const Workers &workers, SplitPolicy policy,
                                      bool overridden, WorkLists &out) {
   StageReport report = {};
   report.policy = policy;
   report.overridden = overridden;
   FI_TRY(makeUnits(stage, manifest, tables, rows, view, totalRows, report));
-  double limit = 0; // no limit
+  limits.assign(stage.bodies.size(), 0);
   if (policy.policy == FI_SPLIT_BALANCED) {
-    limit = chooseLimit(stage, workers, report);
+    chooseLimits(stage, stageIndex, workers, report);
   } else {
     report.why = policy.policy == FI_SPLIT_FIXED
                      ? "pieces do not depend on the batch"
                      : "no splitting was asked for";
     FI_TRY(checkPieces(stage, policy));
   }
-  makePieces(stage, limit, policy, out);
+  makePieces(stage, policy, out);
   if (int64_t(pieces.size()) > maxItems || out.ranges.size() > INT32_MAX)
     return tooManyItems(stage);
   groupPieces(stage);
-  Dealt dealt = deal(workers);
-  report.total = dealt.total;
-  report.longest = dealt.longest;
-  report.largestPiece = dealt.largest;
-  report.mergeTotal = mergeCost(stage);
+  chunks.clear();
+  int32_t firstBody = workers.module ? 0 : none;
+  int32_t lastBody = workers.module ? int32_t(stage.bodies.size()) - 1 : none;
+  for (int32_t b = firstBody; b <= lastBody; ++b) {
+    int32_t count = workers.of(stageIndex, b);
+    Dealt dealt = deal(b, count);
+    report.total += dealt.total;
+    report.average += dealt.total / count;
+    report.longest += dealt.longest;
+    report.largestPiece = std::max(report.largestPiece, dealt.largest);
+  }
+  report.mergeTotal = mergeCost(stage, none);
   if (policy.policy != FI_SPLIT_BALANCED)
-    report.longestUnsplit = dealt.longest;
+    report.longestUnsplit = report.longest;
   emit(stage, stageIndex, view, workers, report, out);
   out.reports.push(report);
   return FI_OK;
@@ -230,9 +249,14 @@ fi_status WorkListBuilder::attention(const Stage &stage, int32_t stageIndex,
 
 /// Writes the dealt pieces as items, by body and then by worker.
 void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
-                           const ViewLengths &view, int32_t workers,
+                           const ViewLengths &view, const Workers &crew,
                            StageReport &report, WorkLists &out) {
   size_t bodies = stage.bodies.size();
+  // The CTAs of a device have one list, heaviest items first.
+  int32_t workers = crew.module ? 1 : crew.count;
+  auto worker = [&](const Chunk &chunk) {
+    return crew.module ? 0 : chunk.worker;
+  };
   // Slots: a split tile has one for each piece, and they are consecutive.
   bodySlots.assign(bodies, 0);
   for (Unit &unit : units) {
@@ -245,7 +269,7 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
   }
   cursors.assign(bodies * workers, 0);
   for (const Chunk &chunk : chunks)
-    cursors[units[groups[chunk.group].unit].body * workers + chunk.worker] +=
+    cursors[units[groups[chunk.group].unit].body * workers + worker(chunk)] +=
         chunk.count;
 
   size_t firstLaunch = out.launches.size();
@@ -268,6 +292,8 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       launch.items += count;
     }
     out.lists.push(launch.items);
+    launch.grid =
+        gridOf(body.launch, launch.items, crew.of(stageIndex, int32_t(b)));
     launch.slots = bodySlots[b];
     launch.tileRows = body.tileRows;
     launch.stateO = stateOffset;
@@ -283,10 +309,13 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
   out.stateBytes = std::max(out.stateBytes, stateOffset);
 
   fi_item *items = out.items.data();
+  size_t firstItem =
+      bodies ? out.launches[firstLaunch].firstItem : out.items.size();
+  costs.resize(crew.module ? out.items.size() - firstItem : 0);
   for (const Chunk &chunk : chunks) {
     const Group &group = groups[chunk.group];
     const Unit &unit = units[group.unit];
-    int64_t &cursor = cursors[unit.body * workers + chunk.worker];
+    int64_t &cursor = cursors[unit.body * workers + worker(chunk)];
     fi_item item = {};
     item.request = unit.request;
     item.row_begin = unit.rowBegin;
@@ -304,6 +333,9 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
     int64_t head = chunk.first / group.pieces;
     int64_t piece = chunk.first % group.pieces;
     fi_item *to = items + cursor;
+    if (crew.module)
+      std::fill_n(costs.begin() + (cursor - firstItem), chunk.count,
+                  group.cost);
     cursor += chunk.count;
     for (int64_t i = 0; i < chunk.count; ++i) {
       const Piece &p = pieces[group.firstPiece + piece];
@@ -321,15 +353,58 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       }
     }
   }
+  for (size_t b = 0; b < bodies; ++b)
+    if (stage.bodies[b].launch.persistent)
+      arrange(out.launches[firstLaunch + b], out);
   out.phases.push(phase);
   if (report.splitUnits)
-    emitMerges(stage, stageIndex, view, workers, firstLaunch, out);
+    emitMerges(stage, stageIndex, view, crew, firstLaunch, out);
+}
+
+/// Sees to it that CTAs which take every n-th item get equal shares: in each
+/// round of n the CTA with the least takes the heaviest.
+void WorkListBuilder::arrange(const Launch &launch, WorkLists &out) {
+  int64_t count = launch.items, ctas = launch.grid;
+  if (ctas < 2 || count <= ctas)
+    return;
+  const double *cost =
+      costs.begin() + (launch.firstItem + costs.size() - out.items.size());
+  if (cost[0] == cost[count - 1])
+    return; // heaviest first: all are equal
+  fi_item *items = out.items.begin() + launch.firstItem;
+  arranged.resize(count);
+  loads.assign(ctas, 0.0);
+  heap.resize(ctas);
+  for (int32_t c = 0; c < ctas; ++c)
+    heap[c] = c;
+  int64_t whole = count - count % ctas;
+  // The round that is not whole goes to whoever has least before it. CTAs are
+  // then numbered so that these are the first; their lists move with them.
+  cursors.resize(count); // which item a place gets
+  for (int64_t first = 0; first < count; first += ctas) {
+    int64_t inRound = std::min(ctas, count - first);
+    std::sort(heap.begin(), heap.end(), [&](int32_t a, int32_t b) {
+      return loads[a] < loads[b] || (loads[a] == loads[b] && a < b);
+    });
+    for (int64_t i = 0; i < inRound; ++i) {
+      cursors[first + (first < whole ? heap[i] : i)] = first + i;
+      loads[heap[i]] += cost[first + i];
+    }
+  }
+  // heap[i] has item i of the last round: it becomes CTA i.
+  for (int64_t first = 0; first < whole; first += ctas)
+    for (int64_t i = 0; i < ctas; ++i)
+      arranged[first + i] = items[cursors[first + heap[i]]];
+  for (int64_t i = whole; i < count; ++i)
+    arranged[i] = items[cursors[i]];
+  std::copy(arranged.begin(), arranged.end(), items);
 }
 
 /// A merge item for each split tile, after all of the stage's pieces.
 void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
-                                 const ViewLengths &view, int32_t workers,
-                                 size_t firstLaunch, WorkLists &out) {
+                                 const ViewLengths &view,
+                                 const Workers &workers, size_t firstLaunch,
+                                 WorkLists &out) {
   Phase phase = {stageIndex, int32_t(out.launches.size()), 0, 0};
   for (size_t b = 0; b < stage.bodies.size(); ++b) {
     Launch states = out.launches[firstLaunch + b];
@@ -362,9 +437,8 @@ void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
         out.items.push(item);
       }
     }
-    launch.items = int64_t(out.items.size() - launch.firstItem);
-    cutEvenly(launch.items, workers, out.lists);
-    out.launches.push(launch);
+    finish(launch, merge.launch, workers.ofMerge(stageIndex, launch.merge),
+           workers, out);
     phase.items += launch.items;
     ++phase.launchCount;
   }
@@ -372,7 +446,7 @@ void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
 }
 
 fi_status WorkListBuilder::rows(const Stage &stage, int32_t stageIndex,
-                                int64_t totalRows, int32_t workers,
+                                int64_t totalRows, const Workers &workers,
                                 WorkLists &out) {
   const Body &body = stage.bodies[0];
   if (totalRows > INT32_MAX ||
@@ -398,21 +472,21 @@ fi_status WorkListBuilder::rows(const Stage &stage, int32_t stageIndex,
       out.items.push(item);
     }
   }
-  launch.items = int64_t(out.items.size() - launch.firstItem);
-  cutEvenly(launch.items, workers, out.lists);
-  out.phases.push({stageIndex, int32_t(out.launches.size()), 1, launch.items});
-  out.launches.push(launch);
+  int32_t phaseLaunch = int32_t(out.launches.size());
+  finish(launch, body.launch, workers.of(stageIndex, 0), workers, out);
+  out.phases.push({stageIndex, phaseLaunch, 1, launch.items});
   StageReport report = {};
   report.units = report.pieces = launch.items;
   report.total = double(launch.items) * body.cost.item;
+  report.average = report.total / workers.of(stageIndex, 0);
   out.reports.push(report);
   return FI_OK;
 }
 
 fi_status WorkListBuilder::append(const Stage &stage, int32_t stageIndex,
                                   const RowLengths &rows,
-                                  const ViewLengths &view, int32_t workers,
-                                  WorkLists &out) {
+                                  const ViewLengths &view,
+                                  const Workers &workers, WorkLists &out) {
   const Body &body = stage.bodies[0];
   Launch launch = {};
   launch.kernel = body.kernel;
@@ -454,13 +528,13 @@ fi_status WorkListBuilder::append(const Stage &stage, int32_t stageIndex,
       }
     }
   }
-  launch.items = int64_t(out.items.size() - launch.firstItem);
-  cutEvenly(launch.items, workers, out.lists);
-  out.phases.push({stageIndex, int32_t(out.launches.size()), 1, launch.items});
-  out.launches.push(launch);
+  int32_t phaseLaunch = int32_t(out.launches.size());
+  finish(launch, body.launch, workers.of(stageIndex, 0), workers, out);
+  out.phases.push({stageIndex, phaseLaunch, 1, launch.items});
   StageReport report = {};
   report.units = report.pieces = launch.items;
   report.total = double(launch.items) * body.cost.item;
+  report.average = report.total / workers.of(stageIndex, 0);
   out.reports.push(report);
   return FI_OK;
 }

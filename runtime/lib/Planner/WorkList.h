@@ -14,6 +14,7 @@
 #ifndef FI_RUNTIME_PLANNER_WORKLIST_H
 #define FI_RUNTIME_PLANNER_WORKLIST_H
 
+#include "../Device/Module.h"
 #include "MaskBounds.h"
 #include "Tables.h"
 
@@ -21,6 +22,23 @@ namespace fi::runtime {
 
 /// More items than this are refused: such a batch is a mistake, not a load.
 constexpr int64_t maxItems = int64_t(1) << 24;
+
+/// Who does the items: threads of this machine, or CTAs of a device.
+struct Workers {
+  int32_t count = 1;              // the most that any kernel has
+  const Module *module = nullptr; // the device's
+  bool stated = false;            // `count` holds for every kernel
+
+  /// CTAs of a body that the device holds at once; else the threads.
+  int32_t of(int32_t stage, int32_t body) const {
+    return module && !stated ? module->workers(stage, body) : count;
+  }
+  int32_t ofMerge(int32_t stage, int32_t merge) const {
+    return module && !stated ? module->stages[stage].merges[merge].ctasPerSM *
+                                   module->device->info.multiprocessors
+                             : count;
+  }
+};
 
 /// One kernel over the items of one stage and body.
 struct Launch {
@@ -32,6 +50,7 @@ struct Launch {
   size_t firstItem; // into WorkLists::items
   size_t firstList; // into WorkLists::lists: workers + 1 item offsets
   int64_t items;
+  int64_t grid; // devices: CTAs
   // States that this launch writes or reads.
   int64_t slots;
   int64_t tileRows;
@@ -57,6 +76,7 @@ struct StageReport {
   int64_t skippedTiles; // of a rectangle of all keys
   int64_t padRows;
   double total, longest; // cost over workers, as planned
+  double average;        // of a worker
   double longestUnsplit;
   double largestPiece;
   double mergeTotal;
@@ -86,13 +106,13 @@ public:
   fi_status attention(const Stage &stage, int32_t stageIndex,
                       const Manifest &manifest, const Table *tables,
                       const RowLengths &rows, const ViewLengths &view,
-                      int64_t totalRows, int32_t workers, SplitPolicy policy,
-                      bool overridden, WorkLists &out);
+                      int64_t totalRows, const Workers &workers,
+                      SplitPolicy policy, bool overridden, WorkLists &out);
   fi_status rows(const Stage &stage, int32_t stageIndex, int64_t totalRows,
-                 int32_t workers, WorkLists &out);
+                 const Workers &workers, WorkLists &out);
   fi_status append(const Stage &stage, int32_t stageIndex,
                    const RowLengths &rows, const ViewLengths &view,
-                   int32_t workers, WorkLists &out);
+                   const Workers &workers, WorkLists &out);
 
 private:
   /// A tile of packed rows of a request, for some KV heads whose keys and cost
@@ -135,20 +155,27 @@ private:
                    StageReport &report);
   /// Pieces of a unit under a limit of cost per piece.
   int64_t piecesUnder(const Stage &stage, const Unit &unit, double limit) const;
-  void groupEvenly(const Stage &stage, double limit);
-  Dealt deal(int32_t workers);
-  double mergeCost(const Stage &stage) const;
-  double chooseLimit(const Stage &stage, int32_t workers, StageReport &report);
-  void makePieces(const Stage &stage, double limit, SplitPolicy policy,
-                  WorkLists &out);
+  void groupEvenly(const Stage &stage, int32_t body, double limit);
+  Dealt deal(int32_t body, int32_t workers);
+  double mergeCost(const Stage &stage, int32_t body) const;
+  double chooseLimit(const Stage &stage, int32_t body, int32_t workers,
+                     StageReport &report);
+  void chooseLimits(const Stage &stage, int32_t stageIndex,
+                    const Workers &workers, StageReport &report);
+  void makePieces(const Stage &stage, SplitPolicy policy, WorkLists &out);
+  /// Whether a unit is one of a body's; `none` are all bodies.
+  static bool isOf(const Unit &unit, int32_t body) {
+    return body == none || unit.body == body;
+  }
   void makePiece(const Unit &unit, const Body &body, int64_t begin, int64_t end,
                  WorkLists &out);
   void groupPieces(const Stage &stage);
   void emit(const Stage &stage, int32_t stageIndex, const ViewLengths &view,
-            int32_t workers, StageReport &report, WorkLists &out);
+            const Workers &workers, StageReport &report, WorkLists &out);
   void emitMerges(const Stage &stage, int32_t stageIndex,
-                  const ViewLengths &view, int32_t workers, size_t firstLaunch,
-                  WorkLists &out);
+                  const ViewLengths &view, const Workers &workers,
+                  size_t firstLaunch, WorkLists &out);
+  void arrange(const Launch &launch, WorkLists &out);
   fi_status checkPieces(const Stage &stage, SplitPolicy policy) const;
 
   Buffer<Unit> units;
@@ -159,7 +186,11 @@ private:
   Buffer<uint64_t> order;
   Buffer<double> loads;
   Buffer<int32_t> heap;
+  Buffer<double> limits; // of a piece's cost, per body; 0: none
   Buffer<int64_t> cursors;
+  // Devices: of the items of a stage, in their order.
+  Buffer<double> costs;
+  Buffer<fi_item> arranged;
   Buffer<int64_t> bodySlots;
 };
 

@@ -249,8 +249,8 @@ TEST_F(Errors, Options) {
              "2^40, but got 0",
              FI_INVALID_ARGUMENT);
   options.graph_safe = 1;
-  expectPlan("plan: options.graph_safe: fixed grids are not supported on the "
-             "cpu; set it to 0 and update the plan for each batch",
+  expectPlan("plan: options.graph_safe: fixed grids are not supported; set it "
+             "to 0, and capture runs anew after each update",
              FI_UNSUPPORTED);
   options.rows = -5;
   expectPlan("plan: options.rows: expected 0 (as the indptr says) or the rows "

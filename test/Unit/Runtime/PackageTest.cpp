@@ -110,7 +110,8 @@ TEST(Package, Sentences) {
   };
   expectRefused(with("/target/kind", "sm_90a"),
                 "package 'counting': target 'sm_90a' is not supported by this "
-                "runtime, which runs 'cpu'; compile the program for the cpu",
+                "runtime, which runs 'cpu' and 'cuda'; compile the program for "
+                "one of them",
                 FI_UNSUPPORTED);
   expectRefused(with("/stages/0/bodies/0/symbol", "nobody"),
                 "package 'counting': kernel 'nobody' is named in the manifest "

@@ -11,7 +11,7 @@
 // key by key. FI_TEST_BATCHES sets the number of batches (default 10000).
 //
 //===----------------------------------------------------------------------===//
-#include "FakePackage.h"
+#include "FakeDriver.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -318,6 +318,47 @@ TEST(PlannerProperty, EveryVisibleKeyExactlyOnce) {
   if (count >= 1000) {
     EXPECT_GT(split, count / 160);
     EXPECT_GT(masked, count / 64);
+  }
+}
+
+/// The same programs as launches on a device of up to hundreds of CTAs, one per
+/// item or persistent.
+TEST(PlannerProperty, EveryVisibleKeyExactlyOnceOnADevice) {
+  int64_t count = std::max<int64_t>(1, batchCount() / 4), merges = 0;
+  int64_t persistent = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    RandomCase c(uint64_t(i) * 6101 + 3);
+    c.make();
+    json manifest = deviceManifest(c.program);
+    for (const char *kind : {"bodies", "merge"})
+      if (manifest["stages"][0][kind].is_array())
+        for (json &kernel : manifest["stages"][0][kind]) {
+          if (c.chance(50))
+            kernel["launch"]["grid"] = "persistent";
+          if (c.chance(50))
+            kernel["launch"]["ctas_per_sm"] = c.pick(1, 2);
+        }
+    FakeGpu gpu;
+    gpu.driver.devices[0].multiprocessors = int32_t(c.pick(1, 150));
+    gpu.open(manifest);
+    std::string where = "batch " + std::to_string(i) + ": " + manifest.dump();
+    ASSERT_TRUE(gpu.package) << fi_last_error() << "\n" << where;
+    c.options.borrow_tables = 0;
+    c.options.workers = c.chance(50) ? 0 : int32_t(c.pick(1, 600));
+    c.options.device = gpu.device;
+    PlanPtr plan = planBatch(gpu.package.get(), c.batch, c.options);
+    ASSERT_TRUE(plan) << fi_last_error() << "\n" << where;
+    ASSERT_EQ(gpu.run(plan.get(), c.batch), FI_OK) << fi_last_error() << "\n"
+                                                   << where;
+    std::string difference = compareCounts(c.program, c.batch, c.recorder);
+    ASSERT_EQ(difference, "") << where;
+    merges += gpu.driver.launches.size() > c.program.bodies.size();
+    for (const fi_driver_launch &launch : gpu.driver.launches)
+      persistent += launch.grid[0] == uint32_t(fi_plan_workers(plan.get()));
+  }
+  if (count >= 1000) {
+    EXPECT_GT(merges, count / 100);
+    EXPECT_GT(persistent, count / 100);
   }
 }
 

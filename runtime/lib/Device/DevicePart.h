@@ -1,0 +1,91 @@
+//===- DevicePart.h - The part of a plan that is on a device ---*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Items, key ranges and tables of a batch in device memory, and its launches
+// with everything in their parameters that does not change from run to run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_RUNTIME_DEVICE_DEVICEPART_H
+#define FI_RUNTIME_DEVICE_DEVICEPART_H
+
+#include "../Package/Manifest.h"
+#include "../Support/Buffer.h"
+#include "Module.h"
+
+namespace fi::runtime {
+
+class PlanData;
+
+/// What a kernel's parameters have after the buffers of its stage.
+struct LaunchTail {
+  const fi_item *items;
+  const fi_key_range *ranges;
+  char *stateO, *stateLse; // in a plan: offsets in the workspace
+  uint32_t *counters;
+  int64_t begin, end;
+};
+static_assert(sizeof(LaunchTail) == FI_GPU_TAIL_SLOTS * sizeof(int64_t),
+              "slots of 8 bytes");
+
+/// Slots of parameters of one launch at most (see Module.cpp).
+constexpr size_t maxParamSlots = 512;
+
+struct DeviceLaunch {
+  void *function;
+  uint32_t grid, threads, shared;
+  int32_t stage;
+  int32_t launch; // index into WorkLists::launches
+  bool states;
+  LaunchTail tail;
+};
+
+/// A buffer of a stage whose slots a run fills.
+struct Patch {
+  BufferRef buffer;
+  uint32_t slot;
+};
+
+struct StagePatches {
+  uint32_t firstParam, paramCount; // into `params`
+  uint32_t firstPatch, patchCount;
+};
+
+class DevicePart {
+public:
+  DevicePart() = default;
+  DevicePart(const DevicePart &) = delete;
+  DevicePart &operator=(const DevicePart &) = delete;
+  ~DevicePart() { release(); }
+
+  /// Lays out the launches of a batch and has its lists copied to the device in
+  /// a stream. Keeps its memory.
+  fi_status build(const Manifest &manifest, const Module &module,
+                  const PlanData &plan, void *stream);
+  /// Gives the memory back.
+  void release();
+
+  Buffer<DeviceLaunch> launches;
+  Buffer<StagePatches> stages;
+  Buffer<int64_t> params;
+  Buffer<Patch> patches;
+  size_t deviceBytes() const { return capacity; }
+  size_t usedBytes() const { return used; }
+
+private:
+  fi_status reserve(fi_device &device, size_t bytes);
+
+  fi_device *device = nullptr; // kept alive by the plan
+  char *memory = nullptr;      // on the device
+  char *staging = nullptr;     // pinned
+  void *copied = nullptr;      // event after the last copy
+  bool copying = false;        // the event has been recorded
+  size_t capacity = 0, used = 0;
+};
+
+} // namespace fi::runtime
+
+#endif // FI_RUNTIME_DEVICE_DEVICEPART_H

@@ -1,0 +1,200 @@
+//===- RunDevice.cpp - Running a plan on a device -------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks the run values and launches the plan's kernels in a stream. The
+// parameters were laid out by the plan; a run copies them to its stack and
+// fills in where the caller's memory is. Nothing is allocated and nothing is
+// waited for.
+//
+//===----------------------------------------------------------------------===//
+#include "../Support/Error.h"
+#include "Run.h"
+#include "Values.h"
+
+#include <cinttypes>
+#include <string>
+
+namespace fi::runtime {
+namespace {
+
+bool isEmpty(const fi_tensor &tensor) {
+  for (int32_t d = 0; d < tensor.rank; ++d)
+    if (tensor.shape[d] == 0)
+      return true;
+  return false;
+}
+
+/// What a device asks of a tensor beyond what all runs do.
+fi_status checkOnDevice(fi_device &device, const char *name,
+                        const fi_tensor &tensor, int64_t align) {
+  if (isEmpty(tensor))
+    return FI_OK;
+  std::string why;
+  if (!isDeviceMemory(device, tensor.data, why))
+    return fail(FI_INVALID_RUN,
+                "run: operand '%s': expected memory of device %d (%s), but got "
+                "%s",
+                name, device.ordinal, device.info.name, why.c_str());
+  if (align <= 1)
+    return FI_OK;
+  if (reinterpret_cast<uintptr_t>(tensor.data) % uintptr_t(align))
+    return fail(FI_INVALID_RUN,
+                "run: operand '%s': expected data aligned to %" PRId64
+                " bytes, which its kernels load at once, but got %p",
+                name, align, tensor.data);
+  int64_t strides[maxRank];
+  fillStrides(tensor, strides);
+  for (int32_t d = 0; d + 1 < tensor.rank; ++d)
+    if (tensor.shape[d] > 1 && strides[d] * dtypeSize(tensor.dtype) % align)
+      return fail(FI_INVALID_RUN,
+                  "run: operand '%s': expected strides of a multiple of "
+                  "%" PRId64 " bytes, which its kernels load at once, but got "
+                  "%" PRId64 " elements of %s in dimension %d; copy it first",
+                  name, align, strides[d], dtypeName(tensor.dtype), d);
+  return FI_OK;
+}
+
+fi_status checkAllOnDevice(const fi_plan &plan, const fi_value *values,
+                           const fi_tensor *results, const void *workspace) {
+  const Manifest &m = plan.package->manifest;
+  fi_device &device = *plan.device;
+  for (size_t i = 0; i < m.runArguments.size(); ++i) {
+    const Argument &a = m.arguments[m.runArguments[i]];
+    if (a.kind != FI_KIND_SCALAR)
+      FI_TRY(
+          checkOnDevice(device, a.name.c_str(), values[i].as.tensor, a.align));
+  }
+  for (size_t i = 0; i < m.results.size(); ++i)
+    FI_TRY(checkOnDevice(device, m.results[i].name.c_str(), results[i],
+                         m.results[i].align));
+  std::string why;
+  if (plan.data().layout.bytes && !isDeviceMemory(device, workspace, why))
+    return fail(FI_INVALID_RUN,
+                "run: workspace: expected memory of device %d (%s), but got %s",
+                device.ordinal, device.info.name, why.c_str());
+  return FI_OK;
+}
+
+class DeviceRun {
+public:
+  DeviceRun(const fi_plan &plan, const fi_value *values,
+            const fi_tensor *results, char *workspace)
+      : plan(plan), data(plan.data()), manifest(plan.package->manifest),
+        values(values), results(results), workspace(workspace) {}
+
+  fi_status launchAll(void *stream) {
+    const DevicePart &part = data.onDevice;
+    const fi_driver &driver = *plan.device->driver;
+    fi_driver_launch made = {};
+    made.grid[1] = made.grid[2] = made.block[1] = made.block[2] = 1;
+    made.stream = stream;
+    made.params = params;
+    int32_t stage = none;
+    size_t slots = 0;
+    for (const DeviceLaunch &launch : part.launches) {
+      if (launch.stage != stage) {
+        stage = launch.stage;
+        slots = fillStage(part, part.stages[stage]);
+      }
+      LaunchTail tail = launch.tail;
+      if (launch.states) {
+        const Launch &planned = data.lists.launches[launch.launch];
+        char *states = workspace + data.layout.states;
+        tail.stateO = states + planned.stateO;
+        tail.stateLse = states + planned.stateLse;
+      }
+      std::memcpy(params + slots, &tail, sizeof(tail));
+      made.grid[0] = launch.grid;
+      made.block[0] = launch.threads;
+      made.shared = launch.shared;
+      made.param_bytes = slots * sizeof(int64_t) + sizeof(tail);
+      if (int result = driver.launch(driver.self, launch.function, &made))
+        return failed(launch, result);
+    }
+    return FI_OK;
+  }
+
+private:
+  size_t fillStage(const DevicePart &part, const StagePatches &stage) {
+    std::copy_n(part.params.data() + stage.firstParam, stage.paramCount,
+                params);
+    for (uint32_t i = 0; i < stage.patchCount; ++i) {
+      const Patch &patch = part.patches[stage.firstPatch + i];
+      int64_t *slot = params + patch.slot;
+      int32_t index = patch.buffer.index;
+      switch (patch.buffer.kind) {
+      case BufferRef::ResultBuffer:
+        writeTensor(slot, results[index]);
+        break;
+      case BufferRef::TemporaryBuffer:
+        *slot = int64_t(
+            reinterpret_cast<intptr_t>(workspace + data.layout.temporaries +
+                                       data.temporaryOffsets[index]));
+        break;
+      case BufferRef::ArgumentBuffer: {
+        const Argument &a = manifest.arguments[index];
+        const fi_value &value = values[a.indexInGroup];
+        if (a.kind != FI_KIND_SCALAR)
+          writeTensor(slot, value.as.tensor);
+        else // checked before: cannot fail
+          checkScalar(FI_INVALID_RUN, "run", a.name.c_str(), value, a.dtype,
+                      *slot);
+        break;
+      }
+      }
+    }
+    return stage.paramCount;
+  }
+
+  fi_status failed(const DeviceLaunch &launch, int result) const {
+    const Launch &planned = data.lists.launches[launch.launch];
+    const Stage &stage = manifest.stages[launch.stage];
+    const std::string &symbol = planned.merge != none
+                                    ? stage.merges[planned.merge].symbol
+                                    : stage.bodies[planned.body].symbol;
+    return deviceFailed(*plan.device, result,
+                        ("run: " + stage.name + " of '" + manifest.program +
+                         "': launching '" + symbol + "' on " +
+                         std::to_string(launch.grid) + " CTAs")
+                            .c_str());
+  }
+
+  const fi_plan &plan;
+  const PlanData &data;
+  const Manifest &manifest;
+  const fi_value *values;
+  const fi_tensor *results;
+  char *workspace;
+  int64_t params[maxParamSlots];
+};
+
+} // namespace
+
+fi_status runPlanOnDevice(fi_plan *plan, uint64_t generation,
+                          const fi_value *values, int32_t valueCount,
+                          const fi_tensor *results, int32_t resultCount,
+                          void *workspace, size_t bytes, void *stream) {
+  PlanUse use;
+  FI_TRY(use.begin(plan, generation, valueCount, values, resultCount, results));
+  if (!plan->device)
+    return fail(FI_INVALID_ARGUMENT,
+                "run: expected a plan for a device, but got one for the cpu; "
+                "run it with fi_run");
+  FI_TRY(checkWorkspace(plan->data(), workspace, bytes));
+  FI_TRY(checkValues(*plan, values, results));
+  InContext context(*plan->device);
+  FI_TRY(context.status("run"));
+  FI_TRY(checkAllOnDevice(*plan, values, results, workspace));
+  const fi_driver &driver = *plan->device->driver;
+  if (int result =
+          driver.stream_check(driver.self, plan->device->context, stream))
+    return deviceFailed(*plan->device, result, "run: stream");
+  return DeviceRun(*plan, values, results, static_cast<char *>(workspace))
+      .launchAll(stream);
+}
+
+} // namespace fi::runtime
