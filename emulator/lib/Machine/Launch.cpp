@@ -1,0 +1,839 @@
+//===- Launch.cpp - Scheduling blocks, warps and fragments ----------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block runs until it is done or its turn is over, then the next; all
+// resident blocks take turns. Within a block warps take turns. Within a warp
+// the fragment with the lowest place in the text runs, and fragments at one
+// place become one: that is where structured code reconverges. A fragment that
+// goes on for long while others wait lets them pass, so that lanes may wait for
+// lanes.
+//
+//===----------------------------------------------------------------------===//
+#include "Launch.h"
+
+#include "Checker.h"
+#include <algorithm>
+#include <chrono>
+
+namespace fi::emulator {
+namespace {
+
+constexpr int64_t blockTurn = 1 << 20;
+constexpr int64_t warpTurn = 256;
+constexpr int64_t fragmentTurn = 2000;
+
+std::string hex32(uint32_t v) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "0x%08x", v);
+  return text;
+}
+
+} // namespace
+
+Launch::Launch(const Kernel &kernel, const Options &options, MemoryMap &memory,
+               const LaunchConfig &config, uint32_t resident,
+               uint32_t generation)
+    : kernel(kernel), options(options), memory(memory), config(config),
+      generation(generation), resident(resident),
+      randomState(options.seed * 0x9e3779b97f4a7c15ull + 0x1234567) {
+  uint32_t threads = config.block.x * config.block.y * config.block.z;
+  warpsPerBlock = (threads + 31) / 32;
+  counts.assign(kernel.code.size(), 0);
+  countAccesses = options.countAccesses;
+  if (options.check)
+    checker = std::make_unique<Checker>(*this);
+  params.resize(std::max<size_t>(config.paramBytes, 8));
+  if (config.paramBytes)
+    std::memcpy(params.data(), config.params, config.paramBytes);
+  trackStart.assign(kernel.code.size() + 1, 0);
+  for (const Kernel::Tracked &t : kernel.tracked)
+    ++trackStart[t.inst + 1];
+  for (size_t i = 1; i < trackStart.size(); ++i)
+    trackStart[i] += trackStart[i - 1];
+}
+
+Launch::~Launch() = default;
+
+uint64_t Launch::random() {
+  // splitmix64
+  uint64_t z = randomState += 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+//===- Reports ------------------------------------------------------------===//
+
+Place Launch::placeOf(uint32_t inst) const {
+  Place place;
+  const AstInst *ast = kernel.source[inst];
+  const PtxModule &module = kernel.module->ast;
+  place.ptxLine = ast->line;
+  if (ast->line) {
+    size_t at = 0;
+    for (uint32_t i = 1; i < ast->line && at != std::string::npos; ++i) {
+      at = module.text.find('\n', at);
+      at = at == std::string::npos ? at : at + 1;
+    }
+    if (at != std::string::npos) {
+      size_t end = module.text.find('\n', at);
+      place.ptx = module.text.substr(at, end - at);
+      size_t first = place.ptx.find_first_not_of(" \t");
+      place.ptx.erase(0, first == std::string::npos ? place.ptx.size() : first);
+      while (!place.ptx.empty() &&
+             (place.ptx.back() == '\r' || place.ptx.back() == ' '))
+        place.ptx.pop_back();
+    }
+  }
+  auto fileOf = [&](uint32_t index) {
+    auto it = module.files.find(index);
+    return it == module.files.end() ? std::string() : it->second;
+  };
+  int32_t loc = ast->loc;
+  if (loc >= 0 && module.locations[size_t(loc)].line != 0) {
+    const SourceLoc &l = module.locations[size_t(loc)];
+    place.file = fileOf(l.file);
+    place.line = l.line;
+    place.column = l.column;
+    int32_t outer = l.inlinedAt;
+    for (int n = 0; outer >= 0 && n < 32; ++n) {
+      const SourceLoc &o = module.locations[size_t(outer)];
+      place.inlinedAt.push_back(fileOf(o.file) + ":" + std::to_string(o.line));
+      outer = o.inlinedAt;
+    }
+  }
+  return place;
+}
+
+bool Launch::fatal(ReportKind kind) const {
+  switch (kind) {
+  case ReportKind::Divergence:
+  case ReportKind::BarrierMisuse:
+  case ReportKind::Deadlock:
+  case ReportKind::StepLimit:
+  case ReportKind::InvalidInstruction:
+  case ReportKind::Trap:
+    return true;
+  case ReportKind::OutOfBounds:
+  case ReportKind::Misaligned:
+    return !options.check;
+  default:
+    return false;
+  }
+}
+
+void Launch::addReport(Warp &warp, uint32_t inst, ReportKind kind,
+                       uint32_t mask, std::string message, uint64_t address,
+                       int64_t other) {
+  auto key = std::make_tuple(int(kind), inst, other);
+  auto [it, isNew] = reportIndex.try_emplace(key, reports.size());
+  if (!isNew) {
+    ++reports[it->second].count;
+  } else if (reports.size() < options.maxReports) {
+    Report r;
+    r.kind = kind;
+    r.message = std::move(message);
+    r.place = placeOf(inst);
+    if (other >= 0) {
+      r.hasOther = true;
+      r.other = placeOf(uint32_t(other));
+    }
+    r.kernel = std::string(kernel.function->name);
+    r.block = {warp.cta->id[0], warp.cta->id[1], warp.cta->id[2]};
+    r.warp = warp.index;
+    r.lanes = mask;
+    uint32_t t = warp.index * 32 + (mask ? uint32_t(__builtin_ctz(mask)) : 0);
+    r.thread = {t % config.block.x, t / config.block.x % config.block.y,
+                t / config.block.x / config.block.y};
+    r.address = address;
+    reports.push_back(std::move(r));
+  } else {
+    it->second = reports.size() - 1;
+    stopped = true;
+  }
+  if (fatal(kind) || options.stopAtFirst)
+    stopped = true;
+  warp.limit = 0;
+}
+
+void report(Warp &warp, const Inst &in, int kind, uint32_t mask,
+            const std::string &message) {
+  warp.launch->addReport(warp, warp.instIndex(in), ReportKind(kind), mask,
+                         message);
+}
+
+std::string Launch::describePosition(const Warp &warp) const {
+  std::string text = "warp " + std::to_string(warp.index) + ":";
+  for (const Fragment &f : warp.fragments) {
+    uint32_t pc = f.pc;
+    if (f.wait == Wait::Barrier && pc > 0)
+      --pc;
+    text += " lanes " + hex32(f.mask) + " at ";
+    if (pc >= kernel.code.size()) {
+      text += "the end";
+      continue;
+    }
+    Place place = placeOf(pc);
+    text +=
+        "PTX line " + std::to_string(place.ptxLine) + " (" + place.ptx + ")";
+    if (place.line)
+      text += " [" + place.file + ":" + std::to_string(place.line) + "]";
+    text += ";";
+  }
+  return text;
+}
+
+void Launch::deadlock(Cta &cta) {
+  std::string text = "no warp of the block can go on:";
+  Warp *first = nullptr;
+  size_t shown = 0;
+  for (Warp &w : cta.warps) {
+    if (!w.alive)
+      continue;
+    if (!first)
+      first = &w;
+    if (shown++ < 64)
+      text += "\n    " + describePosition(w);
+  }
+  uint32_t exited = uint32_t(cta.warps.size()) - cta.liveWarps;
+  if (exited)
+    text += "\n    " + std::to_string(exited) + " warps have exited";
+  const Fragment &f = first->fragments.front();
+  uint32_t pc = f.wait == Wait::Barrier && f.pc ? f.pc - 1 : f.pc;
+  addReport(*first, std::min(pc, uint32_t(kernel.code.size() - 1)),
+            ReportKind::Deadlock, f.mask, text);
+}
+
+//===- Fragments ----------------------------------------------------------===//
+
+void block(Warp &w, Wait why, uint32_t members) {
+  // The instruction is repeated when the others are there.
+  --w.pc;
+  --w.launch->counts[w.pc];
+  w.wait = why;
+  w.waitMembers = members;
+  w.limit = 0;
+}
+
+void partialWarp(Warp &w, const Inst &in, uint32_t mask) {
+  bool others = false;
+  for (uint32_t i = 0; i < w.fragments.size(); ++i)
+    others |= i != w.current;
+  if (others && mask == w.active) {
+    block(w, Wait::Converge, w.launched);
+    return;
+  }
+  uint32_t missing = ~mask;
+  std::string why = missing & w.active     ? "switched off by its guard"
+                    : missing & w.launched ? "exited"
+                                           : "not part of the block";
+  w.launch->addReport(w, w.instIndex(in), ReportKind::Divergence, mask,
+                      "an instruction of the whole warp is executed by lanes " +
+                          hex32(mask) + "; the others are " + why);
+}
+
+void branch(Warp &w, uint32_t taken, uint32_t target) {
+  if (taken == w.active) {
+    bool backward = target < w.pc;
+    w.pc = target;
+    if (backward && w.fragments.size() > 1)
+      w.limit = 0;
+    return;
+  }
+  Fragment other;
+  other.pc = target;
+  other.mask = taken;
+  w.fragments.push_back(other);
+  w.active &= ~taken;
+  w.limit = 0;
+}
+
+void diverge(Warp &w, const uint32_t *targets, uint32_t mask) {
+  uint32_t rest = w.active & ~mask;
+  uint32_t left = mask;
+  bool first = rest == 0;
+  uint32_t keep = rest;
+  while (left) {
+    uint32_t target = targets[__builtin_ctz(left)], same = 0;
+    for (unsigned i = 0; i < 32; ++i)
+      if (left >> i & 1 && targets[i] == target)
+        same |= 1u << i;
+    left &= ~same;
+    if (first) {
+      w.pc = target;
+      keep = same;
+      first = false;
+    } else {
+      Fragment f;
+      f.pc = target;
+      f.mask = same;
+      w.fragments.push_back(f);
+    }
+  }
+  w.active = keep;
+  w.limit = 0;
+}
+
+void exitLanes(Warp &w, uint32_t mask) {
+  w.alive &= ~mask;
+  w.active &= ~mask;
+  w.limit = 0;
+  if (!w.alive)
+    w.launch->warpExited(w);
+}
+
+bool Launch::select(Warp &w) {
+  // Fragments at one place become one. Those behind a barrier that has not
+  // opened are somewhere else.
+  std::vector<Fragment> &fs = w.fragments;
+  for (size_t i = 0; i < fs.size(); ++i) {
+    if (fs[i].wait == Wait::Barrier)
+      continue;
+    for (size_t k = i + 1; k < fs.size();) {
+      if (fs[k].pc == fs[i].pc && fs[k].wait != Wait::Barrier) {
+        fs[i].mask |= fs[k].mask;
+        fs[i].wait = Wait::None;
+        fs[i].expired = false;
+        fs[k] = fs.back();
+        fs.pop_back();
+      } else {
+        ++k;
+      }
+    }
+  }
+  if (fs.size() > 1 || fs[0].wait != Wait::None) {
+    uint32_t together = 0;
+    for (const Fragment &f : fs)
+      if (f.wait == Wait::WarpBarrier)
+        together |= f.mask;
+    bool released = false;
+    for (Fragment &f : fs) {
+      if (f.wait == Wait::Converge || f.wait == Wait::Lanes) {
+        if ((f.members & w.alive & ~f.mask) == 0)
+          f.wait = Wait::None;
+        // The rest of the warp has exited: the instruction says so itself.
+        if (f.wait == Wait::Converge && fs.size() == 1)
+          f.wait = Wait::None;
+      } else if (f.wait == Wait::WarpBarrier &&
+                 (f.members & w.alive & ~together) == 0) {
+        f.wait = Wait::None;
+        ++f.pc;
+        released = true;
+      }
+    }
+    if (released) {
+      if (checker)
+        checker->warpSynced(w, together);
+      return select(w);
+    }
+  }
+  for (unsigned round = 0; round < 2; ++round) {
+    const Fragment *best = nullptr;
+    for (const Fragment &f : fs)
+      if (f.wait == Wait::None && !f.expired && (!best || f.pc < best->pc))
+        best = &f;
+    if (best) {
+      w.current = uint32_t(best - fs.data());
+      w.pc = best->pc;
+      w.active = best->mask;
+      w.limit = ~0u;
+      for (const Fragment &f : fs)
+        if (f.wait != Wait::Barrier && f.pc > w.pc)
+          w.limit = std::min(w.limit, f.pc);
+      w.wait = Wait::None;
+      return true;
+    }
+    for (Fragment &f : fs)
+      f.expired = false;
+  }
+  bool barrier = false;
+  for (const Fragment &f : fs)
+    barrier |= f.wait == Wait::Barrier;
+  if (barrier)
+    return false; // another warp may open it
+  // Lanes wait for each other at different places.
+  const Fragment *at = &fs[0];
+  for (const Fragment &f : fs)
+    if (f.pc < at->pc)
+      at = &f;
+  bool aligned = false;
+  for (const Fragment &f : fs)
+    aligned |= f.wait == Wait::Converge;
+  addReport(
+      w, at->pc, aligned ? ReportKind::Divergence : ReportKind::Deadlock,
+      at->mask,
+      std::string(aligned ? "an instruction of the whole warp is reached by a "
+                            "part of it"
+                          : "lanes wait for each other at different places") +
+          "; " + describePosition(w));
+  return false;
+}
+
+template <bool Track> void Launch::runWarp(Warp &w, int64_t quantum) {
+  const Inst *code = kernel.code.data();
+  uint64_t *count = counts.data();
+  int64_t left = quantum;
+  while (left > 0 && w.alive && !stopped && !w.yielded) {
+    if (!select(w))
+      return;
+    int64_t slice =
+        w.fragments.size() > 1 ? std::min(left, fragmentTurn) : left;
+    int64_t n = slice;
+    do {
+      uint32_t pc = w.pc;
+      const Inst &in = code[pc];
+      w.pc = pc + 1;
+      ++count[pc];
+      uint32_t m = w.active;
+      if (in.guard != noGuard)
+        m &= w.pred(in.guard);
+      if constexpr (Track)
+        trackRegisters(w, pc, m);
+      if (m)
+        in.fn(w, in, m);
+      --n;
+    } while (w.pc < w.limit && n > 0);
+    left -= slice - n;
+    steps += uint64_t(slice - n);
+    if (!w.alive)
+      break;
+    Fragment &f = w.fragments[w.current];
+    f.pc = w.pc;
+    f.mask = w.active;
+    f.wait = w.wait;
+    f.members = w.waitMembers;
+    f.barrier = w.waitBarrier;
+    f.expired = n <= 0 && w.fragments.size() > 1;
+    w.wait = Wait::None;
+    if (!f.mask) {
+      f = w.fragments.back();
+      w.fragments.pop_back();
+    }
+  }
+}
+
+void Launch::trackRegisters(Warp &w, uint32_t pc, uint32_t mask) {
+  uint32_t begin = trackStart[pc], end = trackStart[pc + 1];
+  if (begin == end)
+    return;
+  for (uint32_t i = begin; i < end; ++i) {
+    const Kernel::Tracked &t = kernel.tracked[i];
+    uint32_t &written = w.writtenRegisters[t.index];
+    if (t.write) {
+      written |= mask;
+    } else if (mask & ~written) {
+      addReport(w, pc, ReportKind::UninitializedRegister, mask & ~written,
+                "register '" + kernel.trackedNames[t.index] +
+                    "' is read before it is written");
+      written |= mask;
+      w.limit = 0;
+    }
+  }
+}
+
+//===- Blocks -------------------------------------------------------------===//
+
+void Launch::start(Cta &cta, uint64_t linear) {
+  cta.linear = uint32_t(linear);
+  cta.id[0] = uint32_t(linear % config.grid.x);
+  cta.id[1] = uint32_t(linear / config.grid.x % config.grid.y);
+  cta.id[2] = uint32_t(linear / config.grid.x / config.grid.y);
+  uint32_t threads = config.block.x * config.block.y * config.block.z;
+  uint32_t total = kernel.dynamicOffset() + config.dynamicShared;
+  // 0xff bytes: NaNs in every format, so that what was not written shows.
+  cta.sharedMemory.assign(total + 16, 0xff);
+  cta.shared =
+      cta.sharedMemory.data() +
+      (16 - reinterpret_cast<uintptr_t>(cta.sharedMemory.data()) % 16) % 16;
+  cta.sharedBytes = total;
+  cta.localMemory.assign(size_t(kernel.localBytes) * 32 * warpsPerBlock, 0xff);
+  size_t words = size_t(kernel.slots) * 32;
+  cta.registers.resize(words * warpsPerBlock + 16);
+  cta.predicates.assign(size_t(kernel.predicates) * warpsPerBlock, 0);
+  cta.barriers.assign(16, Barrier());
+  cta.warps.resize(warpsPerBlock);
+  cta.liveWarps = warpsPerBlock;
+  cta.nextWarp = 0;
+  uint32_t *base =
+      cta.registers.data() +
+      (64 - reinterpret_cast<uintptr_t>(cta.registers.data()) % 64) % 64 / 4;
+  for (uint32_t i = 0; i < warpsPerBlock; ++i) {
+    Warp &w = cta.warps[i];
+    w = Warp();
+    w.regs = base + words * i;
+    w.preds = cta.predicates.data() + size_t(kernel.predicates) * i;
+    w.preds[1] = fullMask;
+    w.index = i;
+    w.cta = &cta;
+    w.launch = this;
+    w.code = kernel.code.data();
+    w.local = cta.localMemory.data() + size_t(kernel.localBytes) * 32 * i;
+    uint32_t lanes = std::min(32u, threads - i * 32);
+    w.launched = lanes == 32 ? fullMask : (1u << lanes) - 1;
+    w.alive = w.active = w.launched;
+    Fragment f;
+    f.mask = w.launched;
+    w.fragments.push_back(f);
+    std::fill(w.regs, w.regs + size_t(kernel.registerSlots) * 32, 0xfffdead5u);
+    std::copy(kernel.constants.begin(), kernel.constants.end(),
+              w.regs + size_t(kernel.registerSlots) * 32);
+    w.writtenRegisters.assign(kernel.trackedNames.size(), 0);
+    for (const Kernel::SpecialSlot &s : kernel.specials)
+      for (uint32_t lane = 0; lane < 32; ++lane) {
+        uint64_t v = specialValue(w, uint32_t(s.which), lane);
+        if (s.wide)
+          w.r64(s.slot)[lane] = v;
+        else
+          w.r32(s.slot)[lane] = uint32_t(v);
+      }
+  }
+  if (checker)
+    checker->startBlock(cta);
+}
+
+uint64_t specialValue(Warp &w, uint32_t which, uint32_t lane) {
+  const Launch &l = *w.launch;
+  uint32_t t = w.index * 32 + lane;
+  Dim3 b = l.config.block, g = l.config.grid;
+  switch (Special(which)) {
+  case Special::TidX:
+    return t % b.x;
+  case Special::TidY:
+    return t / b.x % b.y;
+  case Special::TidZ:
+    return t / b.x / b.y;
+  case Special::NtidX:
+    return b.x;
+  case Special::NtidY:
+    return b.y;
+  case Special::NtidZ:
+    return b.z;
+  case Special::CtaidX:
+    return w.cta->id[0];
+  case Special::CtaidY:
+    return w.cta->id[1];
+  case Special::CtaidZ:
+    return w.cta->id[2];
+  case Special::NctaidX:
+    return g.x;
+  case Special::NctaidY:
+    return g.y;
+  case Special::NctaidZ:
+    return g.z;
+  case Special::Laneid:
+    return lane;
+  case Special::Warpid:
+    return w.index;
+  case Special::Nwarpid:
+    return l.options.threadsPerMultiprocessor / 32;
+  case Special::Smid:
+    return w.cta->slot % l.options.multiprocessors;
+  case Special::Nsmid:
+    return l.options.multiprocessors;
+  case Special::Gridid:
+    return l.generation;
+  case Special::LanemaskEq:
+    return 1u << lane;
+  case Special::LanemaskLe:
+    return lane == 31 ? fullMask : (2u << lane) - 1;
+  case Special::LanemaskLt:
+    return (1u << lane) - 1;
+  case Special::LanemaskGe:
+    return fullMask << lane;
+  case Special::LanemaskGt:
+    return lane == 31 ? 0 : fullMask << (lane + 1);
+  case Special::DynamicSmem:
+    return l.config.dynamicShared;
+  case Special::TotalSmem:
+    return w.cta->sharedBytes;
+  case Special::WarpSize:
+    return 32;
+  case Special::One:
+    return 1;
+  case Special::Zero:
+    return 0;
+  // Time is counted in warp instructions.
+  case Special::Clock:
+  case Special::GlobalTimerLo:
+    return uint32_t(l.steps);
+  case Special::ClockHi:
+  case Special::GlobalTimerHi:
+    return l.steps >> 32;
+  case Special::Clock64:
+  case Special::GlobalTimer:
+    return l.steps;
+  }
+  return 0;
+}
+
+void Launch::warpExited(Warp &w) {
+  // Copies in flight end with the warp.
+  waitCopies(w, kernel.code[0], fullMask, 0);
+  w.fragments.clear();
+  --w.cta->liveWarps;
+  checkBarriers(*w.cta);
+}
+
+bool Launch::runCta(Cta &cta, int64_t budget) {
+  uint64_t end = steps + uint64_t(budget);
+  bool track = checker && !kernel.trackedNames.empty();
+  while (cta.liveWarps && !stopped && steps < end) {
+    bool ran = false, yielded = false;
+    for (uint32_t i = 0; i < cta.warps.size() && !stopped; ++i) {
+      uint32_t at = cta.nextWarp;
+      cta.nextWarp = (at + 1) % uint32_t(cta.warps.size());
+      if (options.seed)
+        at = uint32_t((at + random() % cta.warps.size()) % cta.warps.size());
+      Warp &w = cta.warps[at];
+      if (!w.alive)
+        continue;
+      uint64_t before = steps;
+      int64_t turn = options.seed ? int64_t(1 + random() % warpTurn) : warpTurn;
+      w.yielded = false;
+      if (track)
+        runWarp<true>(w, turn);
+      else
+        runWarp<false>(w, turn);
+      ran |= steps != before;
+      yielded |= w.yielded;
+    }
+    if (options.stepLimit && steps > options.stepLimit && !stopped &&
+        cta.liveWarps) {
+      for (Warp &w : cta.warps)
+        if (w.alive) {
+          const Fragment &f = w.fragments.front();
+          addReport(w, std::min(f.pc, uint32_t(kernel.code.size() - 1)),
+                    ReportKind::StepLimit, f.mask,
+                    "the launch has run " + std::to_string(steps) +
+                        " warp instructions; " + describePosition(w));
+          break;
+        }
+      return false;
+    }
+    if (!ran && cta.liveWarps && !stopped) {
+      // A round of a seeded order may miss the only warp that can go on.
+      bool any = false;
+      for (Warp &w : cta.warps)
+        if (w.alive && !stopped) {
+          uint64_t before = steps;
+          w.yielded = false;
+          if (track)
+            runWarp<true>(w, 1);
+          else
+            runWarp<false>(w, 1);
+          any |= steps != before;
+        }
+      if (!any && cta.liveWarps && !stopped) {
+        deadlock(cta);
+        stopped = true;
+      }
+    }
+    // Warps that sleep wait for what another block does.
+    if (yielded)
+      break;
+  }
+  return cta.liveWarps == 0;
+}
+
+LaunchResult Launch::run() {
+  auto begin = std::chrono::steady_clock::now();
+  LaunchResult result;
+  uint64_t blocks = uint64_t(config.grid.x) * config.grid.y * config.grid.z;
+  uint64_t next = 0;
+  std::vector<Cta *> active, idle;
+  std::vector<uint64_t> order;
+  if (options.seed) {
+    // Blocks begin in any order.
+    order.resize(blocks);
+    for (uint64_t i = 0; i < blocks; ++i)
+      order[i] = i;
+    for (uint64_t i = blocks; i > 1; --i)
+      std::swap(order[i - 1], order[random() % i]);
+  }
+  size_t turn = 0;
+  while (!stopped && (next < blocks || !active.empty())) {
+    Cta *cta;
+    if (turn >= active.size()) {
+      if (next < blocks && active.size() < resident) {
+        if (idle.empty()) {
+          pool.push_back(std::make_unique<Cta>());
+          pool.back()->slot = uint32_t(pool.size() - 1);
+          idle.push_back(pool.back().get());
+        }
+        cta = idle.back();
+        idle.pop_back();
+        start(*cta, order.empty() ? next : order[next]);
+        ++next;
+        active.push_back(cta);
+        turn = active.size() - 1;
+      } else {
+        turn = 0;
+        continue;
+      }
+    }
+    cta = active[turn];
+    if (runCta(*cta, blockTurn)) {
+      active.erase(active.begin() + int64_t(turn));
+      idle.push_back(cta);
+    } else {
+      ++turn;
+    }
+  }
+  finishStatistics();
+  statistics.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  result.statistics = std::move(statistics);
+  result.reports = std::move(reports);
+  for (const Report &r : result.reports)
+    if (fatal(r.kind) && result.error.empty())
+      result.error = r.str();
+  return result;
+}
+
+void Launch::finishStatistics() {
+  std::map<std::string, uint64_t> by;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (!counts[i])
+      continue;
+    statistics.warpInstructions += counts[i];
+    const AstInst &ast = *kernel.source[i];
+    std::string name(ast.mnemonic);
+    if (name == "ld" || name == "st" || name == "atom" || name == "red" ||
+        name == "cp")
+      for (std::string_view m : ast.modifiers)
+        if (m == "global" || m == "shared" || m == "shared::cta" ||
+            m == "local" || m == "param" || m == "const" || m == "async") {
+          name += "." + std::string(m == "shared::cta" ? "shared" : m);
+          break;
+        }
+    by[name] += counts[i];
+  }
+  for (auto &[name, n] : by)
+    statistics.byMnemonic.push_back({name, n});
+}
+
+//===- Barriers -----------------------------------------------------------===//
+
+void barrierArrive(Warp &w, const Inst &in, uint32_t mask, uint32_t id,
+                   uint32_t count, bool counted, bool waits, bool red,
+                   uint32_t predicate) {
+  Launch &l = *w.launch;
+  uint32_t at = w.instIndex(in);
+  auto misuse = [&](const std::string &message) {
+    l.addReport(w, at, ReportKind::BarrierMisuse, mask, message);
+  };
+  if (id >= 16)
+    return misuse("barrier " + std::to_string(id) +
+                  " does not exist; there are 16");
+  Barrier &b = w.cta->barriers[id];
+  if (counted && (count == 0 || count % 32))
+    return misuse("barrier " + std::to_string(id) + " expects " +
+                  std::to_string(count) +
+                  " threads; a multiple of 32 is needed");
+  if (counted && count > l.warpsPerBlock * 32)
+    return misuse("barrier " + std::to_string(id) + " expects " +
+                  std::to_string(count) + " threads, but the block has " +
+                  std::to_string(l.warpsPerBlock * 32));
+  if (b.used && (b.counted != counted || (counted && b.expected != count)))
+    return misuse("barrier " + std::to_string(id) + " expects " +
+                  std::to_string(count) + " threads here, but " +
+                  std::to_string(b.expected) + " where it was reached before");
+  b.used = true;
+  b.counted = counted;
+  b.expected = counted ? count : 0;
+  // A warp counts as 32 threads when all of its lanes have come.
+  if ((w.alive & ~mask) == 0) {
+    b.arrived += 32;
+  } else {
+    if (b.partial.empty())
+      b.partial.assign(w.cta->warps.size(), 0);
+    uint32_t &part = b.partial[w.index];
+    part |= mask;
+    if ((w.alive & ~part) == 0) {
+      b.arrived += 32;
+      part = 0;
+    }
+  }
+  if (red) {
+    uint32_t p = predicate & mask;
+    b.popc += uint32_t(__builtin_popcount(p));
+    b.all &= p == mask;
+    b.any |= p != 0;
+    b.readers.push_back({w.index, at, mask});
+  }
+  if (l.checker)
+    l.checker->arrive(w, id, mask);
+  if (waits) {
+    w.wait = Wait::Barrier;
+    w.waitBarrier = id;
+    w.limit = 0;
+    // The scheduler's record is behind: the barrier may open at once.
+    Fragment &f = w.fragments[w.current];
+    f.pc = w.pc;
+    f.mask = w.active;
+    f.wait = Wait::Barrier;
+    f.barrier = id;
+  }
+  l.checkBarriers(*w.cta);
+  if (waits && w.fragments[w.current].wait == Wait::None)
+    w.wait = Wait::None;
+}
+
+void Launch::checkBarriers(Cta &cta) {
+  for (uint32_t id = 0; id < cta.barriers.size(); ++id) {
+    Barrier &b = cta.barriers[id];
+    if (!b.used)
+      continue;
+    uint32_t expected = b.counted ? b.expected : cta.liveWarps * 32;
+    if (b.arrived >= expected && b.arrived > 0)
+      completeBarrier(cta, id);
+  }
+}
+
+void Launch::completeBarrier(Cta &cta, uint32_t id) {
+  Barrier &b = cta.barriers[id];
+  for (const Barrier::Reader &r : b.readers) {
+    Warp &w = cta.warps[r.warp];
+    const Inst &in = kernel.code[r.inst];
+    const uint32_t *o = in.ops();
+    if (in.aux == 2) {
+      for (unsigned i = 0; i < 32; ++i)
+        if (r.mask >> i & 1)
+          w.r32(o[0])[i] = b.popc;
+    } else {
+      bool v = in.aux == 3 ? b.all : b.any;
+      w.setPred(o[0], v ? fullMask : 0, r.mask);
+    }
+  }
+  std::vector<Warp *> waiting;
+  for (Warp &w : cta.warps) {
+    bool here = false;
+    for (Fragment &f : w.fragments)
+      if (f.wait == Wait::Barrier && f.barrier == id) {
+        f.wait = Wait::None;
+        here = true;
+      }
+    if (here)
+      waiting.push_back(&w);
+  }
+  if (checker)
+    checker->release(cta, id, waiting);
+  b = Barrier();
+}
+
+void warpSynced(Warp &w, uint32_t mask) {
+  if (w.launch->checker)
+    w.launch->checker->warpSynced(w, mask);
+}
+
+void fence(Warp &w, uint32_t, uint32_t) {
+  if (w.launch->checker)
+    w.launch->checker->fence(w);
+}
+
+} // namespace fi::emulator
