@@ -98,10 +98,16 @@ fi_status openDevice(const fi_driver *driver, int32_t ordinal,
 bool isDeviceMemory(fi_device &device, const void *pointer, std::string &why) {
   uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   // Fibonacci hashing; the low bits of allocations are 0.
-  std::atomic<uintptr_t> &known =
-      device.known[(address * 0x9E3779B97F4A7C15u) >> 54];
-  if (known.load(std::memory_order_relaxed) == address)
-    return true;
+  uint64_t hash = uint64_t(address) * 0x9E3779B97F4A7C15u;
+  auto &set = device.known[hash >> 56];
+  std::atomic<uintptr_t> *place = &set[hash >> 48 & (fi_device::knownWays - 1)];
+  for (std::atomic<uintptr_t> &known : set) {
+    uintptr_t found = known.load(std::memory_order_relaxed);
+    if (found == address)
+      return true;
+    if (found == 0)
+      place = &known;
+  }
   fi_driver_pointer info = {};
   const fi_driver &driver = *device.driver;
   if (driver.pointer_info(driver.self, pointer, &info) ||
@@ -114,7 +120,7 @@ bool isDeviceMemory(fi_device &device, const void *pointer, std::string &why) {
           "; copy it, or plan for that device";
     return false;
   }
-  known.store(address, std::memory_order_relaxed);
+  place->store(address, std::memory_order_relaxed);
   return true;
 }
 

@@ -26,10 +26,10 @@ struct fi_device {
   fi_driver_device info = {};
   std::atomic<int32_t> references{1};
 
-  /// Pointers that were found to be memory of this device, by their hash.
-  /// Asking the driver costs more than the rest of a run.
-  static constexpr size_t knownCount = 1024;
-  std::atomic<uintptr_t> known[knownCount] = {};
+  /// Pointers that were found to be memory of this device: sets by their hash,
+  /// of a few each. Asking the driver costs more than the rest of a run.
+  static constexpr size_t knownSets = 256, knownWays = 4;
+  std::atomic<uintptr_t> known[knownSets][knownWays] = {};
 };
 
 namespace fi::runtime {

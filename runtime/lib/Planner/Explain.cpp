@@ -126,6 +126,47 @@ void explainAttention(std::string &text, const Stage &stage,
          report.largestPiece, report.longestUnsplit, report.mergeTotal);
 }
 
+/// How a kernel of a device is launched, and what it needs.
+void explainLaunch(std::string &text, const Stage &stage,
+                   const StageKernels &kernels, const Launch &launch) {
+  bool merge = launch.merge != none;
+  const LaunchShape &shape = merge ? stage.merges[launch.merge].launch
+                                   : stage.bodies[launch.body].launch;
+  const DeviceKernel &kernel =
+      merge ? kernels.merges[launch.merge] : kernels.bodies[launch.body];
+  append(text,
+         "    launch: %" PRId64 " CTAs of %d threads (%s), %d at once on a "
+         "multiprocessor; %d registers, %" PRId64 " bytes of shared memory, "
+         "%" PRId64 " of local memory\n",
+         launch.grid, shape.threads,
+         shape.persistent ? "persistent" : "one for each item",
+         kernel.ctasPerSM, kernel.info.registers,
+         shape.shared + kernel.info.shared, kernel.info.local);
+}
+
+/// Which CTA slot of a device does an item, as far as that can be known: the
+/// CTAs that it holds at once take the next item in turn (`persistent`), or
+/// whoever is done first takes it.
+class Slots {
+public:
+  Slots(int32_t count, bool persistent)
+      : loads(size_t(std::max(count, 1)), 0.0), persistent(persistent) {}
+
+  int32_t take(double cost) {
+    size_t slot = persistent
+                      ? next++ % loads.size()
+                      : size_t(std::min_element(loads.begin(), loads.end()) -
+                               loads.begin());
+    loads[slot] += cost;
+    return int32_t(slot);
+  }
+
+private:
+  std::vector<double> loads;
+  bool persistent;
+  size_t next = 0;
+};
+
 void scheduleItem(std::string &text, const Manifest &m, const WorkLists &lists,
                   const Launch &launch, const fi_item &item, size_t phase) {
   append(text,
@@ -155,10 +196,18 @@ std::string explainPlan(const fi_plan &plan) {
   const PlanData &data = plan.data();
   std::string text;
   text += "plan of '" + m.program + "', generation ";
-  append(text, "%" PRIu64 ", for %d workers (cpu", plan.generation.load(),
-         data.workers);
-  if (!m.targetCpu.empty())
-    text += " " + m.targetCpu;
+  append(text, "%" PRIu64 ", for %d %s (", plan.generation.load(), data.workers,
+         plan.device ? "CTAs at once" : "workers");
+  if (plan.device) {
+    append(text, "%s device %d: %s, %s, %d multiprocessors",
+           plan.device->driver->name, plan.device->ordinal,
+           plan.device->info.name, chipOf(*plan.device).c_str(),
+           plan.device->info.multiprocessors);
+  } else {
+    text += "cpu";
+    if (!m.targetCpu.empty())
+      text += " " + m.targetCpu;
+  }
   text += ")\n";
   for (size_t s = 0; s < m.stages.size(); ++s) {
     const Stage &stage = m.stages[s];
@@ -187,9 +236,19 @@ std::string explainPlan(const fi_plan &plan) {
       if (launch.slots)
         append(text, ", %" PRId64 " state slots", launch.slots);
       text += "\n";
+      if (plan.device && launch.items)
+        explainLaunch(text, stage, plan.module->stages[s], launch);
     }
   }
   const WorkspaceLayout &l = data.layout;
+  if (plan.device) {
+    append(text,
+           "workspace: %zu bytes (states %zu, temporaries %zu)\n"
+           "plan: %zu bytes on the device, of which it uses %zu\n",
+           l.bytes, l.temporaries - l.states, l.bytes - l.temporaries,
+           data.onDevice.deviceBytes(), data.onDevice.usedBytes());
+    return text;
+  }
   append(text,
          "workspace: %zu bytes (control %zu, scratch %zu, states %zu, "
          "temporaries %zu)\n",
@@ -217,22 +276,59 @@ std::string scheduleJson(const fi_plan &plan) {
     }
     text += "]}";
   }
+  // Per worker, the items in their order.
+  std::vector<std::string> workers(data.workers);
+  auto add = [&](int32_t worker, const Launch &launch, size_t phase,
+                 int64_t index) {
+    std::string &items = workers[worker];
+    items += items.empty() ? "\n" : ",\n";
+    scheduleItem(items, m, lists, launch, lists.items[launch.firstItem + index],
+                 phase);
+  };
+  for (size_t p = 0; p < lists.phases.size(); ++p)
+    for (int32_t i = 0; i < lists.phases[p].launchCount; ++i) {
+      const Launch &launch = lists.launches[lists.phases[p].firstLaunch + i];
+      if (!plan.device) {
+        const int64_t *list = &lists.lists[launch.firstList];
+        for (int32_t w = 0; w < data.workers; ++w)
+          for (int64_t j = list[w]; j < list[w + 1]; ++j)
+            add(w, launch, p, j);
+        continue;
+      }
+      const Stage &stage = m.stages[launch.stage];
+      bool merge = launch.merge != none;
+      bool persistent = merge ? stage.merges[launch.merge].launch.persistent
+                              : stage.bodies[launch.body].launch.persistent;
+      Slots slots(
+          int32_t(std::min<int64_t>({launch.grid, launch.ctas, data.workers})),
+          persistent);
+      for (int64_t j = 0; j < launch.items; ++j)
+        add(slots.take(
+                costOf(m, lists, launch, lists.items[launch.firstItem + j])),
+            launch, p, j);
+    }
+  if (plan.device) {
+    text += "],\"device\":{\"driver\":" + quoted(plan.device->driver->name) +
+            ",\"name\":" + quoted(plan.device->info.name) +
+            ",\"chip\":" + quoted(chipOf(*plan.device));
+    append(text, ",\"ordinal\":%d},\"launches\":[", plan.device->ordinal);
+    bool first = true;
+    for (const Launch &launch : lists.launches) {
+      if (!launch.items)
+        continue;
+      text += std::string(first ? "" : ",") +
+              "{\"symbol\":" + quoted(symbolOf(m, launch));
+      append(text,
+             ",\"stage\":%d,\"items\":%" PRId64 ",\"grid\":%" PRId64
+             ",\"at_once\":%d}",
+             launch.stage, launch.items, launch.grid, launch.ctas);
+      first = false;
+    }
+  }
   text += "],\"workers\":[";
   for (int32_t w = 0; w < data.workers; ++w) {
     append(text, "%s\n{\"worker\":%d,\"items\":[", w ? "," : "", w);
-    bool first = true;
-    for (size_t p = 0; p < lists.phases.size(); ++p)
-      for (int32_t i = 0; i < lists.phases[p].launchCount; ++i) {
-        const Launch &launch = lists.launches[lists.phases[p].firstLaunch + i];
-        const int64_t *list = &lists.lists[launch.firstList + w];
-        for (int64_t j = list[0]; j < list[1]; ++j) {
-          text += first ? "\n" : ",\n";
-          first = false;
-          scheduleItem(text, m, lists, launch,
-                       lists.items[launch.firstItem + j], p);
-        }
-      }
-    text += "]}";
+    text += workers[w] + "]}";
   }
   return text + "]}\n";
 }

@@ -54,6 +54,7 @@ void finish(Launch &launch, const LaunchShape &shape, int32_t ctas,
   for (int32_t w = 0; w <= workers; ++w)
     out.lists.push(items / workers * w + items % workers * w / workers);
   launch.items = items;
+  launch.ctas = ctas;
   launch.grid = gridOf(shape, items, ctas);
   out.launches.push(launch);
 }
@@ -292,8 +293,8 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       launch.items += count;
     }
     out.lists.push(launch.items);
-    launch.grid =
-        gridOf(body.launch, launch.items, crew.of(stageIndex, int32_t(b)));
+    launch.ctas = crew.of(stageIndex, int32_t(b));
+    launch.grid = gridOf(body.launch, launch.items, launch.ctas);
     launch.slots = bodySlots[b];
     launch.tileRows = body.tileRows;
     launch.stateO = stateOffset;

@@ -51,6 +51,7 @@ struct Launch {
   size_t firstList; // into WorkLists::lists: workers + 1 item offsets
   int64_t items;
   int64_t grid; // devices: CTAs
+  int32_t ctas; // devices: that it holds at once
   // States that this launch writes or reads.
   int64_t slots;
   int64_t tileRows;

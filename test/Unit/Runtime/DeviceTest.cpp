@@ -58,4 +58,236 @@ TEST_F(Device, PlansAndRuns) {
   EXPECT_GT(gpu.driver.launches[0].grid[0], 100u);
 }
 
+/// A run launches and does nothing else that could not be captured, nor
+/// anything that waits.
+TEST_F(Device, RunsAreLaunchesOnly) {
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  gpu.driver.clear();
+  Workspace workspace(fi_plan_workspace_bytes(p.get()));
+  gpu.driver.adopt(workspace.data(), workspace.size() + 1);
+  void *stream = reinterpret_cast<void *>(0x77);
+  for (int layer = 0; layer < 3; ++layer)
+    ASSERT_EQ(fi_run_device(p.get(), 0, batch.run.data(),
+                            int32_t(batch.run.size()), batch.results.data(), 2,
+                            workspace.data(), workspace.size(), stream),
+              FI_OK)
+        << fi_last_error();
+  for (const std::string &call : gpu.driver.calls)
+    EXPECT_TRUE(call == "launch" || call == "pointer_info") << call;
+  EXPECT_EQ(gpu.driver.launches.size(), 6u);
+  for (const fi_driver_launch &launch : gpu.driver.launches)
+    EXPECT_EQ(launch.stream, stream);
+  // Only what had not been seen was asked for.
+  EXPECT_LE(gpu.driver.count("pointer_info"), 1u);
+  EXPECT_EQ(gpu.driver.entered, 0); // contexts are as they were
+  gpu.driver.finish();
+  EXPECT_EQ(compareCounts(program, batch, recorder).substr(0, 7), "request")
+      << "each key must have been covered four times by now";
+}
+
+/// The host's tables may go as soon as the plan is made, though the copy to the
+/// device has not happened yet; and an update does not disturb copies and runs
+/// of the batch before, which are still to come.
+TEST_F(Device, UpdatesDoNotDisturbWhatIsUnderWay) {
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  Workspace workspace(fi_plan_workspace_bytes(p.get()));
+  gpu.driver.adopt(workspace.data(), workspace.size() + 1);
+  gpu.adopt(batch);
+  ASSERT_EQ(fi_run_device(p.get(), 0, batch.run.data(),
+                          int32_t(batch.run.size()), batch.results.data(), 2,
+                          workspace.data(), workspace.size(), nullptr),
+            FI_OK)
+      << fi_last_error();
+  // Nothing has happened on the device so far.
+  EXPECT_EQ(batch.output[0], -7);
+  FakeBatch other;
+  Recorder otherRecorder;
+  otherRecorder.visible = recorder.visible;
+  other.queryLengths = {2, 1};
+  other.keyLengths = {10, 200};
+  other.bind(program, otherRecorder);
+  options.rows = 0;
+  gpu.driver.clear();
+  ASSERT_EQ(fi_plan_update(p.get(), other.plan.data(),
+                           int32_t(other.plan.size()), &options),
+            FI_OK)
+      << fi_last_error();
+  EXPECT_EQ(gpu.driver.count("event_synchronize"), 0u);
+  EXPECT_EQ(batch.output[0], -7);
+  ASSERT_EQ(gpu.run(p.get(), other), FI_OK) << fi_last_error();
+  EXPECT_EQ(compareCounts(program, batch, recorder), "");
+  EXPECT_EQ(compareCounts(program, other, otherRecorder), "");
+  // The third batch takes the memory of the first, and waits for its copy.
+  gpu.driver.clear();
+  batch.bind(program, recorder);
+  options.rows = batch.rows();
+  ASSERT_EQ(fi_plan_update(p.get(), batch.plan.data(),
+                           int32_t(batch.plan.size()), &options),
+            FI_OK)
+      << fi_last_error();
+  EXPECT_EQ(gpu.driver.count("event_synchronize"), 1u);
+  EXPECT_EQ(gpu.driver.count("memory_alloc"), 0u);
+  EXPECT_EQ(gpu.driver.count("host_alloc"), 0u);
+  EXPECT_EQ(gpu.driver.count("copy_to_device"), 1u);
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  EXPECT_EQ(compareCounts(program, batch, recorder), "");
+}
+
+TEST_F(Device, GivesEverythingBack) {
+  PlanPtr p = plan(), second = plan();
+  ASSERT_TRUE(p && second) << fi_last_error();
+  // One module for both, and for other handles of the package's plans.
+  EXPECT_EQ(gpu.driver.count("load_ptx"), 1u);
+  EXPECT_EQ(gpu.driver.liveModules, 1u);
+  // The plans hold package and device.
+  gpu.package.reset();
+  fi_device_release(gpu.device);
+  gpu.device = nullptr;
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  EXPECT_EQ(compareCounts(program, batch, recorder), "");
+  p.reset();
+  EXPECT_EQ(gpu.driver.liveModules, 1u);
+  second.reset();
+  EXPECT_EQ(gpu.driver.liveModules, 0u);
+  EXPECT_EQ(gpu.driver.liveAllocations(), 0u);
+  EXPECT_EQ(gpu.driver.count("context_close"), 1u);
+  EXPECT_EQ(gpu.driver.count("event_create"),
+            gpu.driver.count("event_destroy"));
+}
+
+TEST_F(Device, WorkspaceHoldsStatesOnly) {
+  options.split_policy = FI_SPLIT_NONE;
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  EXPECT_EQ(fi_plan_workspace_bytes(p.get()), 0u);
+  gpu.adopt(batch);
+  ASSERT_EQ(fi_run_device(p.get(), 0, batch.run.data(),
+                          int32_t(batch.run.size()), batch.results.data(), 2,
+                          nullptr, 0, nullptr),
+            FI_OK)
+      << fi_last_error();
+  gpu.driver.finish();
+  EXPECT_EQ(compareCounts(program, batch, recorder), "");
+}
+
+/// Items by falling cost; persistent CTAs get equal shares of them.
+TEST_F(Device, OrdersItems) {
+  for (const char *grid : {"items", "persistent"}) {
+    json manifest = deviceManifest(program);
+    manifest["stages"][0]["bodies"][0]["launch"]["grid"] = grid;
+    manifest["stages"][0]["bodies"][0]["launch"]["ctas_per_sm"] = 1;
+    gpu.driver.devices[0].multiprocessors = 12;
+    fi_device_release(gpu.device);
+    gpu.device = nullptr;
+    gpu.open(manifest);
+    ASSERT_TRUE(gpu.package) << fi_last_error();
+    FakeBatch many;
+    for (int64_t r = 0; r < 60; ++r) {
+      many.queryLengths.push_back(1);
+      many.keyLengths.push_back(16 * (1 + r * r % 61));
+    }
+    Recorder seen;
+    seen.visible = recorder.visible;
+    seen.recordItems = true;
+    many.bind(program, seen);
+    options = gpu.options();
+    options.split_policy = FI_SPLIT_NONE;
+    PlanPtr p = planBatch(gpu.package.get(), many, options);
+    ASSERT_TRUE(p) << fi_last_error();
+    gpu.driver.clear();
+    ASSERT_EQ(gpu.run(p.get(), many), FI_OK) << fi_last_error();
+    ASSERT_EQ(compareCounts(program, many, seen), "");
+    ASSERT_EQ(gpu.driver.launches.size(), 1u);
+    bool persistent = std::string(grid) == "persistent";
+    uint32_t ctas = gpu.driver.launches[0].grid[0];
+    EXPECT_EQ(ctas, persistent ? 12u : 120u);
+    // The recorder saw one CTA after another.
+    ASSERT_EQ(seen.items.size(), 120u);
+    if (!persistent) {
+      for (size_t i = 1; i < seen.items.size(); ++i)
+        EXPECT_GE(seen.items[i - 1].item.kv_len, seen.items[i].item.kv_len);
+      continue;
+    }
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t c = 0; c < 12; ++c) {
+      int64_t keys = 0;
+      for (size_t i = 0; i < 10; ++i)
+        keys += seen.items[c * 10 + i].item.kv_len;
+      least = std::min(least, keys);
+      most = std::max(most, keys);
+    }
+    EXPECT_LT(double(most), 1.05 * double(least));
+  }
+}
+
+/// What fills a machine of 132 multiprocessors with two CTAs each.
+TEST_F(Device, SplitsFillTheDevice) {
+  gpu.driver.devices[0].multiprocessors = 132;
+  fi_device_release(gpu.device);
+  gpu.device = nullptr;
+  FakeProgram wide = program;
+  wide.kvHeads = 8;
+  wide.group = 4;
+  wide.page = 16;
+  wide.bodies = {{16, 64, 16, 0, 1, 10, 0}, {128, 64, -1, 0, 4, 20, 0}};
+  gpu.open(deviceManifest(wide));
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  struct {
+    std::vector<int64_t> queries, keys;
+    uint32_t least, most; // CTAs of the decode body
+  } cases[] = {
+      // 8 heads, one request: all 264 at once.
+      {{1}, {131072}, 240, 264},
+      // 64 requests: 512 whole items.
+      {std::vector<int64_t>(64, 1), std::vector<int64_t>(64, 4096), 512, 512},
+      // A prefill beside decodes does not keep these from being split.
+      {{1, 1024}, {65536, 1024}, 240, 264}};
+  for (auto &c : cases) {
+    FakeBatch made;
+    Recorder none;
+    none.cover = false;
+    none.visible = recorder.visible;
+    made.queryLengths = c.queries;
+    made.keyLengths = c.keys;
+    made.bind(wide, none);
+    options = gpu.options();
+    PlanPtr p = planBatch(gpu.package.get(), made, options);
+    ASSERT_TRUE(p) << fi_last_error();
+    EXPECT_EQ(fi_plan_workers(p.get()), 264);
+    char *text = nullptr;
+    ASSERT_EQ(fi_plan_schedule_json(p.get(), &text), FI_OK);
+    json schedule = json::parse(text);
+    fi_string_free(text);
+    const json &decode = schedule["launches"][0];
+    EXPECT_EQ(decode["symbol"], "body0");
+    EXPECT_GE(decode["grid"], c.least);
+    EXPECT_LE(decode["grid"], c.most);
+    size_t scheduled = 0, items = 0;
+    for (const json &worker : schedule["workers"])
+      scheduled += worker["items"].size();
+    for (const json &launch : schedule["launches"])
+      items += launch["items"].get<size_t>();
+    EXPECT_EQ(scheduled, items);
+  }
+}
+
+TEST_F(Device, Explains) {
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  char *text = nullptr;
+  ASSERT_EQ(fi_plan_explain(p.get(), &text), FI_OK);
+  std::string all = text;
+  fi_string_free(text);
+  for (const char *part :
+       {"for 216 CTAs at once (fake device 0: Fake A100, sm_80, 108 "
+        "multiprocessors)",
+        "CTAs of 128 threads (one for each item), 2 at once on a "
+        "multiprocessor; 64 registers",
+        "bytes on the device"})
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+}
+
 } // namespace

@@ -9,7 +9,7 @@
 // with kernels that do next to nothing.
 //
 //===----------------------------------------------------------------------===//
-#include "FakePackage.h"
+#include "FakeDriver.h"
 
 #include <benchmark/benchmark.h>
 #include <random>
@@ -111,6 +111,65 @@ void runNothing(benchmark::State &state) {
       return state.SkipWithError(fi_last_error());
 }
 BENCHMARK(runNothing)->Arg(1)->Arg(2)->UseRealTime();
+
+/// fi_run_device of five tensors on a driver that does nothing: the runtime's
+/// part of a launch. 32 layers in turns, each with pools of its own.
+void runOnDevice(benchmark::State &state) {
+  FakeProgram program = decodeProgram();
+  FakeGpu gpu;
+  gpu.open(deviceManifest(program));
+  Recorder recorder;
+  recorder.cover = false;
+  FakeBatch batch;
+  batch.queryLengths = {1};
+  batch.keyLengths = {1 + 64 * state.range(0)}; // split or not
+  batch.bind(program, recorder);
+  PlanPtr plan = planBatch(gpu.package.get(), batch, gpu.options());
+  Workspace workspace(fi_plan_workspace_bytes(plan.get()));
+  gpu.adopt(batch);
+  gpu.driver.adopt(workspace.data(), workspace.size() + 1);
+  fi_driver *table = const_cast<fi_driver *>(gpu.driver.table());
+  table->launch = [](void *, void *, const fi_driver_launch *launch) {
+    benchmark::DoNotOptimize(launch->param_bytes);
+    return 0;
+  };
+  std::vector<char> pools(64 << 12);
+  gpu.driver.adopt(pools.data(), pools.size());
+  size_t layer = 0;
+  for (auto _ : state) {
+    batch.run[2].as.tensor.data = pools.data() + (2 * layer << 12);
+    batch.run[3].as.tensor.data = pools.data() + ((2 * layer + 1) << 12);
+    layer = (layer + 1) % 32;
+    if (fi_run_device(plan.get(), 0, batch.run.data(),
+                      int32_t(batch.run.size()), batch.results.data(), 2,
+                      workspace.data(), workspace.size(), nullptr) != FI_OK)
+      return state.SkipWithError(fi_last_error());
+  }
+}
+BENCHMARK(runOnDevice)->Arg(0)->Arg(1000);
+
+/// Replanning for a device of 132 multiprocessors: 128 decodes of 2048 keys.
+void planOnDevice(benchmark::State &state) {
+  FakeProgram program = decodeProgram();
+  FakeGpu gpu;
+  gpu.driver.devices[0].multiprocessors = 132;
+  gpu.open(deviceManifest(program));
+  Recorder recorder;
+  recorder.cover = false;
+  FakeBatch batch;
+  batch.queryLengths.assign(size_t(state.range(0)), 1);
+  batch.keyLengths.assign(size_t(state.range(0)), state.range(1));
+  batch.bind(program, recorder);
+  fi_plan_options options = gpu.options();
+  PlanPtr plan = planBatch(gpu.package.get(), batch, options);
+  for (auto _ : state) {
+    if (!plan || fi_plan_update(plan.get(), batch.plan.data(),
+                                int32_t(batch.plan.size()), nullptr) != FI_OK)
+      return state.SkipWithError(fi_last_error());
+    gpu.driver.clear();
+  }
+}
+BENCHMARK(planOnDevice)->Args({128, 2048})->Args({64, 4096})->Args({1, 131072});
 
 } // namespace
 

@@ -1,0 +1,363 @@
+//===- DeviceErrorTest.cpp - Every refusal of a device --------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One thing wrong at a time, its sentence, and that nothing was launched.
+//
+//===----------------------------------------------------------------------===//
+#include "FakeDriver.h"
+
+#include <gtest/gtest.h>
+
+using namespace fi::test;
+
+namespace {
+
+class DeviceErrors : public ::testing::Test {
+protected:
+  void SetUp() override {
+    program.bodies = {{4, 16, -1, 0, 10, 100, 10}};
+    recorder.visible = [](const Pair &) { return true; };
+    batch.queryLengths = {1, 3};
+    batch.keyLengths = {300, 9};
+    manifest = deviceManifest(program);
+    // The kernels load 16 bytes at once.
+    for (json &argument : manifest["arguments"])
+      if (argument["name"] == "q")
+        argument["align"] = 16;
+    gpu.open(manifest);
+    ASSERT_TRUE(gpu.package) << fi_last_error();
+    batch.bind(program, recorder);
+    gpu.adopt(batch);
+    options = gpu.options();
+  }
+
+  /// Opens a changed package and loads it: the sentence, or "".
+  std::string load(const json &changed, const std::string &ptx,
+                   fi_status expected, const std::string &cubin = "") {
+    std::string text = changed.dump();
+    fi_code codes[] = {{FI_DRIVER_PTX, ptx.data(), ptx.size()},
+                       {FI_DRIVER_CUBIN, cubin.data(), cubin.size()}};
+    fi_package *opened = nullptr;
+    bool onlyCubin = ptx.empty();
+    fi_status status =
+        fi_package_from_code(text.data(), text.size(), codes + onlyCubin,
+                             onlyCubin || cubin.empty() ? 1 : 2, &opened);
+    if (status == FI_OK)
+      status = fi_package_load(opened, gpu.device);
+    fi_package_release(opened);
+    EXPECT_EQ(status, expected);
+    return status == FI_OK ? "" : fi_last_error();
+  }
+
+  void reopen() {
+    fi_device_release(gpu.device);
+    gpu.device = nullptr;
+    ASSERT_EQ(fi_device_open(gpu.driver.table(), 0, &gpu.device), FI_OK);
+  }
+
+  std::string plan(fi_status expected) {
+    fi_status status = FI_OK;
+    EXPECT_FALSE(planBatch(gpu.package.get(), batch, options, &status));
+    EXPECT_EQ(status, expected);
+    options = gpu.options();
+    return fi_last_error();
+  }
+
+  std::string run(fi_status expected, const std::function<void()> &spoil,
+                  void *stream = nullptr) {
+    PlanPtr p = planBatch(gpu.package.get(), batch, gpu.options());
+    EXPECT_TRUE(p) << fi_last_error();
+    Workspace memory(fi_plan_workspace_bytes(p.get()));
+    gpu.driver.adopt(memory.data(), memory.size() + 1);
+    workspace = memory.data();
+    spoil();
+    gpu.driver.clear();
+    EXPECT_EQ(fi_run_device(p.get(), 0, batch.run.data(),
+                            int32_t(batch.run.size()), batch.results.data(), 2,
+                            workspace, memory.size(), stream),
+              expected);
+    EXPECT_EQ(gpu.driver.launches.size(), 0u);
+    EXPECT_EQ(gpu.driver.entered, 0);
+    batch.bind(program, recorder);
+    gpu.adopt(batch);
+    return fi_last_error();
+  }
+
+  fi_tensor &query() { return batch.run[1].as.tensor; }
+
+  FakeGpu gpu;
+  FakeProgram program;
+  FakeBatch batch;
+  Recorder recorder;
+  json manifest;
+  fi_plan_options options;
+  void *workspace = nullptr;
+};
+
+TEST_F(DeviceErrors, Devices) {
+  fi_device *device = nullptr;
+  EXPECT_EQ(fi_device_open(gpu.driver.table(), 1, &device),
+            FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(),
+               "device: expected a device of the fake driver, 0 to 0, but got "
+               "1");
+  fi_driver old = *gpu.driver.table();
+  old.version = 7;
+  EXPECT_EQ(fi_device_open(&old, 0, &device), FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(),
+               "device: driver: expected a table of version 1, but got 7; "
+               "build both against the same fi_driver.h");
+  FakeDriver none;
+  none.devices.clear();
+  EXPECT_EQ(fi_device_count(none.table()), 0);
+  EXPECT_EQ(fi_device_open(none.table(), 0, &device), FI_UNSUPPORTED);
+  EXPECT_STREQ(fi_last_error(),
+               "device: the fake driver has no device; run on a machine with a "
+               "GPU that this process may see, or compile for the cpu");
+  gpu.driver.failOn("context_open", FI_DRIVER_ERROR, "CUDA_ERROR_X (words)");
+  EXPECT_EQ(fi_device_open(gpu.driver.table(), 0, &device), FI_DEVICE_ERROR);
+  EXPECT_STREQ(fi_last_error(), "device: cannot be opened: fake device 0 (Fake "
+                                "A100): CUDA_ERROR_X (words)");
+  EXPECT_EQ(device, nullptr);
+}
+
+TEST_F(DeviceErrors, OtherChips) {
+  std::string ptx = devicePtx(), cubin = "\x7f"
+                                         "ELF body0 merge0";
+  EXPECT_EQ(load(deviceManifest(program, "sm_90a"), ptx, FI_UNSUPPORTED),
+            "package 'counting': compiled for sm_90a alone, but device 0 (Fake "
+            "A100) is sm_80; compile the program for sm_80");
+  EXPECT_EQ(load(deviceManifest(program, "sm_86"), ptx, FI_UNSUPPORTED),
+            "package 'counting': compiled for sm_86 or later, but device 0 "
+            "(Fake A100) is sm_80; compile the program for sm_80");
+  EXPECT_EQ(load(deviceManifest(program, "sm_75"), ptx, FI_OK), "");
+  gpu.driver.devices[0].compute_major = 9;
+  reopen();
+  EXPECT_EQ(load(deviceManifest(program, "sm_90a"), ptx, FI_OK), "");
+  // Machine code where it fits, else PTX.
+  json both = deviceManifest(program);
+  both["target"]["cubin"] = {{"chip", "sm_90"}};
+  gpu.driver.clear();
+  EXPECT_EQ(load(both, ptx, FI_OK, cubin), "");
+  EXPECT_EQ(gpu.driver.count("load_cubin"), 1u);
+  both["target"]["cubin"] = {{"chip", "sm_80"}};
+  gpu.driver.clear();
+  EXPECT_EQ(load(both, ptx, FI_OK, cubin), "");
+  EXPECT_EQ(gpu.driver.count("load_ptx"), 1u);
+  EXPECT_EQ(load(both, "", FI_UNSUPPORTED, cubin),
+            "package 'counting': compiled for sm_80 or its family, but device "
+            "0 (Fake A100) is sm_90; compile the program for sm_90");
+}
+
+TEST_F(DeviceErrors, Code) {
+  EXPECT_EQ(load(manifest, devicePtx("9.3"), FI_UNSUPPORTED),
+            "package 'counting': its code is PTX 9.3, but the driver for CUDA "
+            "12.4 reads PTX up to 8.4; update the driver, or compile with a "
+            "ptx version of at most 8.4");
+  EXPECT_EQ(load(manifest, "nonsense", FI_INVALID_PACKAGE),
+            "package 'counting': expected PTX with a .version, but its text is "
+            "something else (truncated or damaged file)");
+  EXPECT_EQ(load(manifest, ".version 7.4\n.entry body0(", FI_INVALID_PACKAGE),
+            "package 'counting': kernel 'merge0' is named in the manifest but "
+            "missing from the code");
+  EXPECT_EQ(load(manifest, devicePtx(), FI_INVALID_PACKAGE, "no ELF"),
+            "package 'counting': it has machine code, but the manifest's "
+            "target has no 'cubin' that says for which chip");
+  gpu.driver.moduleLog = "ptxas error : line 7: bad\ninstruction";
+  gpu.driver.failOn("load_ptx", FI_DRIVER_BAD_CODE, "CUDA_ERROR_INVALID_PTX");
+  EXPECT_EQ(load(manifest, devicePtx(), FI_INVALID_PACKAGE),
+            "package 'counting': its PTX cannot be loaded on device 0 (Fake "
+            "A100): CUDA_ERROR_INVALID_PTX: ptxas error : line 7: bad "
+            "instruction");
+  gpu.driver.failOn("", 0, "");
+  json big = manifest;
+  big["stages"][0]["bodies"][0]["launch"]["shared"] = 200000;
+  EXPECT_EQ(load(big, devicePtx(), FI_UNSUPPORTED),
+            "package 'counting': kernel 'body0' needs 200000 bytes of shared "
+            "memory, but device 0 (Fake A100) has at most 166912 for a CTA; "
+            "compile for sm_80");
+  big["stages"][0]["bodies"][0]["launch"]["shared"] = 100000;
+  EXPECT_EQ(load(big, devicePtx(), FI_OK), "");
+  EXPECT_EQ(gpu.driver.sharedOptedIn, 100000);
+  gpu.driver.functionInfo.max_threads = 64;
+  EXPECT_EQ(load(manifest, devicePtx(), FI_UNSUPPORTED),
+            "package 'counting': kernel 'body0' has CTAs of 128 threads with "
+            "64 registers each, but device 0 (Fake A100) runs at most 64 of "
+            "them; compile for sm_80");
+  gpu.driver.functionInfo.max_threads = 1024;
+  gpu.driver.occupancy = 0;
+  EXPECT_EQ(load(manifest, devicePtx(), FI_UNSUPPORTED),
+            "package 'counting': kernel 'body0' with 128 threads and 0 bytes "
+            "of shared memory does not fit into a multiprocessor of device 0 "
+            "(Fake A100); compile for sm_80");
+}
+
+TEST_F(DeviceErrors, Manifests) {
+  auto with = [&](const char *pointer, json value) {
+    json changed = manifest;
+    changed[json::json_pointer(pointer)] = std::move(value);
+    return load(changed, devicePtx(), FI_INVALID_PACKAGE);
+  };
+  EXPECT_EQ(with("/target/chip", "gfx90a"),
+            "manifest.target.chip: expected the name of a chip such as "
+            "\"sm_90a\", but got \"gfx90a\"");
+  EXPECT_EQ(with("/target/ptx", "7.4.1"),
+            "manifest.target.ptx: expected a version of PTX such as \"7.4\", "
+            "but got \"7.4.1\"");
+  EXPECT_EQ(with("/stages/0/bodies/0/launch", nullptr),
+            "manifest.stages[0].bodies[0].launch: expected an object, but got "
+            "null");
+  EXPECT_EQ(with("/stages/0/bodies/0/launch/threads", 2048),
+            "manifest.stages[0].bodies[0].launch.threads: expected an integer "
+            "from 1 to 1024, but got 2048");
+  EXPECT_EQ(with("/stages/0/bodies/0/launch/grid", "tiles"),
+            "manifest.stages[0].bodies[0].launch.grid: expected 'items' or "
+            "'persistent', but got \"tiles\"");
+  EXPECT_EQ(with("/stages/0/bodies/0/scratch", 64),
+            "manifest.stages[0].bodies[0].scratch: expected an integer from 0 "
+            "to 0, but got 64");
+  EXPECT_EQ(with("/results/0/align", 24),
+            "manifest.results[0].align: expected a power of two, but got 24");
+  std::string text = manifest.dump();
+  fi_package *opened = nullptr;
+  EXPECT_EQ(fi_package_from_memory(text.data(), text.size(), findFakeKernel,
+                                   nullptr, &opened),
+            FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(),
+               "package 'counting': expected a target 'cpu' for functions in "
+               "this process, but got 'cuda'; open it with "
+               "fi_package_from_code");
+}
+
+TEST_F(DeviceErrors, Plans) {
+  options.device = nullptr;
+  EXPECT_EQ(plan(FI_INVALID_ARGUMENT),
+            "plan: options.device: expected a device, because package "
+            "'counting' is compiled for sm_80, but got NULL; open one with "
+            "fi_device_open");
+  options.borrow_tables = 1;
+  EXPECT_EQ(plan(FI_INVALID_ARGUMENT),
+            "plan: options.borrow_tables: expected 0 for a plan for a device, "
+            "which copies the tables there, but got 1");
+  options.stream = gpu.driver.capturedStream;
+  EXPECT_EQ(plan(FI_INVALID_ARGUMENT),
+            "plan: options.stream: expected a stream that is not being "
+            "captured, because the plan's copies are not part of runs; plan "
+            "before the capture begins, or in another stream");
+  options.stream = gpu.driver.foreignStream;
+  EXPECT_EQ(plan(FI_INVALID_RUN), "plan: options.stream: fake device 0 (Fake "
+                                  "A100): a stream of another device");
+  gpu.driver.failOn("memory_alloc", FI_DRIVER_OUT_OF_MEMORY,
+                    "CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+  EXPECT_EQ(plan(FI_OUT_OF_MEMORY),
+            "plan: device memory for its lists: fake device 0 (Fake A100): "
+            "CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+  gpu.driver.failOn("", 0, "");
+  EXPECT_EQ(gpu.driver.liveAllocations(), 0u);
+
+  // A package for the cpu on a device.
+  json cpu = program.manifest();
+  PackagePtr forCpu(openFake(cpu));
+  ASSERT_TRUE(forCpu) << fi_last_error();
+  fi_status status = FI_OK;
+  EXPECT_FALSE(planBatch(forCpu.get(), batch, options, &status));
+  EXPECT_EQ(status, FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(),
+               "package 'counting': compiled for target 'cpu', but device 0 "
+               "(Fake A100) is a GPU; compile the program for sm_80, or plan "
+               "without a device");
+  fi_plan_options onCpu = defaultOptions(2);
+  onCpu.stream = &onCpu;
+  EXPECT_FALSE(planBatch(forCpu.get(), batch, onCpu, &status));
+  EXPECT_NE(std::string(fi_last_error()).find("options.stream: expected NULL"),
+            std::string::npos);
+
+  // Plans stay on their device, and what failed changes nothing.
+  PlanPtr p = planBatch(gpu.package.get(), batch, options);
+  ASSERT_TRUE(p) << fi_last_error();
+  fi_device *other = nullptr;
+  ASSERT_EQ(fi_device_open(gpu.driver.table(), 0, &other), FI_OK);
+  options.device = other;
+  EXPECT_EQ(fi_plan_update(p.get(), batch.plan.data(),
+                           int32_t(batch.plan.size()), &options),
+            FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(),
+               "plan: options.device: expected the device 0 that the plan was "
+               "made for, but got another; make another plan");
+  fi_device_release(other);
+  options = gpu.options();
+  gpu.driver.failOn("copy_to_device", FI_DRIVER_ERROR, "CUDA_ERROR_Y");
+  EXPECT_EQ(fi_plan_update(p.get(), batch.plan.data(),
+                           int32_t(batch.plan.size()), &options),
+            FI_DEVICE_ERROR);
+  EXPECT_STREQ(fi_last_error(), "plan: copying its lists: fake device 0 (Fake "
+                                "A100): CUDA_ERROR_Y");
+  gpu.driver.failOn("", 0, "");
+  EXPECT_EQ(fi_plan_generation(p.get()), 1u);
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  EXPECT_EQ(compareCounts(program, batch, recorder), "");
+}
+
+TEST_F(DeviceErrors, Runs) {
+  std::vector<float> host(1 << 12);
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { query().data = host.data(); }),
+            "run: operand 'q': expected memory of device 0 (Fake A100), but "
+            "got host memory; copy it to the device first");
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { batch.results[1].data = host.data(); }),
+            "run: operand 'result1': expected memory of device 0 (Fake A100), "
+            "but got host memory; copy it to the device first");
+  gpu.driver.adopt(host.data(), host.size() * 4, 3);
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { query().data = host.data(); }),
+            "run: operand 'q': expected memory of device 0 (Fake A100), but "
+            "got memory of device 3; copy it, or plan for that device");
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { query().data = nullptr; }),
+            "run: operand 'q': expected data, but got NULL");
+  std::string misaligned = run(FI_INVALID_RUN, [&] {
+    query().data = static_cast<float *>(query().data) + 1;
+  });
+  EXPECT_EQ(misaligned.substr(0, misaligned.find(" 0x")),
+            "run: operand 'q': expected data aligned to 16 bytes, which its "
+            "kernels load at once, but got");
+  int64_t strides[] = {34, 8, 1};
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { query().strides = strides; }),
+            "run: operand 'q': expected strides of a multiple of 16 bytes, "
+            "which its kernels load at once, but got 34 elements of f32 in "
+            "dimension 0; copy it first");
+  EXPECT_EQ(run(
+                FI_INVALID_RUN, [] {}, gpu.driver.foreignStream),
+            "run: stream: fake device 0 (Fake A100): a stream of another "
+            "device");
+  alignas(64) static char elsewhere[1 << 16];
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { workspace = elsewhere; }),
+            "run: workspace: expected memory of device 0 (Fake A100), but got "
+            "host memory; copy it to the device first");
+  EXPECT_EQ(run(FI_DEVICE_ERROR,
+                [&] {
+                  gpu.driver.failOn("launch", FI_DRIVER_ERROR,
+                                    "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
+                                    "memory access was encountered)");
+                }),
+            "run: attention0 of 'counting': launching 'body0' on 42 CTAs: fake "
+            "device 0 (Fake A100): CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
+            "memory access was encountered)");
+}
+
+TEST_F(DeviceErrors, TheOtherRun) {
+  PlanPtr p = planBatch(gpu.package.get(), batch, options);
+  ASSERT_TRUE(p) << fi_last_error();
+  EXPECT_EQ(runBatch(p.get(), batch), FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(), "run: expected a plan for the cpu, but got one "
+                                "for device 0; run it with fi_run_device");
+  PackagePtr cpu(openFake(program.manifest()));
+  PlanPtr onCpu = planBatch(cpu.get(), batch, defaultOptions(1));
+  ASSERT_TRUE(onCpu) << fi_last_error();
+  EXPECT_EQ(gpu.run(onCpu.get(), batch), FI_INVALID_ARGUMENT);
+  EXPECT_STREQ(fi_last_error(), "run: expected a plan for a device, but got "
+                                "one for the cpu; run it with fi_run");
+}
+
+} // namespace
