@@ -20,9 +20,9 @@ foreach(source IN LISTS sources)
 endforeach()
 string(SHA256 id "${sums}")
 set(text "// Written by cmake/FIBuildId.cmake.
-namespace fi::cpu {
+namespace fi {
 const char *getBuildId();
 const char *getBuildId() { return \"${id}\"; }
-} // namespace fi::cpu
+} // namespace fi
 ")
 file(WRITE "${OUT}" "${text}")

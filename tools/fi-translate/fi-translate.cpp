@@ -11,10 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fi-runtime/fi_runtime.h"
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
-#include "fi/Target/NVPTX/EmitPTX.h"
+#include "fi/Target/GPU/GPUCompiler.h"
+#include "fi/Target/PackageFiles.h"
 #include "fi/Target/SMTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
@@ -44,7 +46,7 @@ static cl::opt<Action> action(
     cl::desc("What to make:"), cl::Required, cl::cat(category),
     cl::values(
         clEnumValN(Action::Package, "fi-to-package",
-                   "a package: a directory with manifest.json and kernels.so"),
+                   "a package: a directory with manifest.json and the kernels"),
         clEnumValN(Action::PTX, "fi-to-ptx",
                    "the kernels in PTX, for --target=sm_80 and the like"),
         clEnumValN(Action::Manifest, "fi-manifest",
@@ -52,7 +54,7 @@ static cl::opt<Action> action(
         clEnumValN(Action::LLVMIR, "fi-to-llvmir",
                    "the kernels in LLVM IR, optimised"),
         clEnumValN(Action::Assembly, "fi-to-asm",
-                   "the kernels in assembly language")));
+                   "the kernels in assembly language (of a GPU: PTX)")));
 static cl::opt<std::string>
     outputPath("o", cl::value_desc("file|directory"), cl::init("-"),
                cl::cat(category),
@@ -62,10 +64,11 @@ static cl::opt<std::string>
     programName("program", cl::value_desc("name"), cl::cat(category),
                 cl::desc("The program, where the file has several"));
 static cl::opt<std::string> targetText(
-    "target", cl::value_desc("native|cpu|sm_80|...|#fi.target<...>"),
+    "target", cl::value_desc("native|cpu|cuda|sm_80|...|#fi.target<...>"),
     cl::cat(category),
     cl::desc("What to compile for: this machine (native); any x86-64 CPU with "
-             "vectors of --vector-bits (cpu); an NVIDIA chip (sm_75, sm_80, "
+             "vectors of --vector-bits (cpu); this machine's GPU (cuda, and "
+             "native with --fi-to-ptx); an NVIDIA chip (sm_75, sm_80, "
              "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
              "sm_121a); an attribute, for example "
              "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
@@ -83,11 +86,23 @@ static cl::opt<bool> noLocations(
     "no-locations", cl::cat(category),
     cl::desc("PTX without .loc directives, which tell the line of each "
              "instruction in the input"));
+static cl::opt<bool>
+    noCubin("no-cubin", cl::cat(category),
+            cl::desc("A package without machine code for the chip, even where "
+                     "ptxas is found (FI_PTXAS, PATH, /usr/local/cuda)"));
+static cl::opt<bool> printResources(
+    "print-resources", cl::cat(category),
+    cl::desc("On standard error, what ptxas says that each kernel uses"));
+static cl::opt<bool>
+    emitTiming("emit-timing", cl::cat(category),
+               cl::desc("On standard error, the milliseconds of each phase of "
+                        "compiling for a GPU"));
 static cl::opt<unsigned> optLevel("fi-opt-level", cl::value_desc("0..3"),
                                   cl::init(2), cl::cat(category),
                                   cl::desc("0: no optimiser; 2: what kernels "
-                                           "gain from (default); 3: all of "
-                                           "LLVM's -O3"));
+                                           "gain from (default on a CPU); 3: "
+                                           "all of LLVM's -O3 (default on a "
+                                           "GPU)"));
 
 static const char *const overview =
     "fi-translate: makes code and packages of attention programs\n\n"
@@ -106,9 +121,22 @@ static const char *const examples =
     "      what the runtime is told of the program\n"
     "  fi-translate --fi-to-asm llama.mlir --program=decode | less\n"
     "      what the processor executes\n"
+    "  fi-translate --fi-to-ptx llama.mlir --target=sm_90a --print-resources\n"
+    "      what a GPU is given, and what ptxas makes of it\n"
     "  fi-opt --fi-prepare --fi-lower-to-tile llama.mlir | fi-translate "
     "--fi-to-llvmir\n"
     "      LLVM IR of kernels at level 2\n";
+
+/// The compute capability of this machine's first GPU.
+static std::optional<std::pair<unsigned, unsigned>> getCapability() {
+  const fi_driver *driver = nullptr;
+  fi_driver_device info;
+  if (fi_cuda_driver(&driver) != FI_OK ||
+      driver->device_info(driver->self, 0, &info) != FI_DRIVER_OK)
+    return std::nullopt;
+  return std::make_pair(unsigned(info.compute_major),
+                        unsigned(info.compute_minor));
+}
 
 /// The target of the command line; null: the module's.
 static Expected<TargetAttr> getTarget(mlir::MLIRContext &context) {
@@ -118,6 +146,12 @@ static Expected<TargetAttr> getTarget(mlir::MLIRContext &context) {
     return createStringError("--vector-bits: expected --target=cpu beside it");
   if (text.empty())
     return TargetAttr();
+  if (text == "cuda" || (text == "native" && action == Action::PTX)) {
+    auto chip = sm::findNative(getCapability);
+    if (!chip)
+      return chip.takeError();
+    return TargetAttr::get(&context, **chip);
+  }
   if (text == "native")
     return cpu::getHostTarget(&context);
   if (text == "cpu") {
@@ -142,18 +176,84 @@ static Expected<TargetAttr> getTarget(mlir::MLIRContext &context) {
   }
   if (const sm::Target *chip = sm::lookup(text))
     return TargetAttr::get(&context, *chip);
-  return createStringError("--target: expected native, cpu, #fi.target<...> or "
-                           "one of " +
+  return createStringError("--target: expected native, cpu, cuda, "
+                           "#fi.target<...> or one of " +
                            sm::getNames() + ", but got '" + text + "'" +
                            sm::getHint(text));
 }
 
-/// Like emitPTX.
-static Expected<std::string> emitLLVMIR(mlir::ModuleOp module,
-                                        const sm::Target &chip,
-                                        const nvptx::EmitOptions &options,
-                                        nvptx::EmitTimes *) {
-  return nvptx::emitLLVMIR(module, chip, options);
+//===----------------------------------------------------------------------===//
+// GPUs
+//===----------------------------------------------------------------------===//
+
+static void printReports(const gpu::CompiledPackage &package) {
+  llvm::raw_ostream &os = llvm::errs();
+  if (printResources) {
+    for (const nvptx::KernelResources &kernel : package.resources)
+      os << kernel.kernel << ": " << kernel.registers << " registers, "
+         << kernel.stack << " bytes of stack, " << kernel.spillStores
+         << " bytes of spill stores, " << kernel.spillLoads
+         << " bytes of spill loads, " << kernel.staticShared
+         << " bytes of static shared memory, " << kernel.barriers
+         << " barriers\n";
+    for (const std::string &warning : package.warnings)
+      os << "warning: ptxas: " << warning << "\n";
+    if (!package.cubinMissing.empty())
+      os << "no machine code, so no resources: " << package.cubinMissing
+         << "\n";
+  }
+  if (emitTiming) {
+    const gpu::CompileTimes &times = package.times;
+    os << llvm::formatv("prepare {0:F1} ms, lower {1:F1} ms, ", times.prepare,
+                        times.lower)
+       << llvm::formatv("convert {0:F1} ms, translate {1:F1} ms, ",
+                        times.emit.convert, times.emit.translate)
+       << llvm::formatv("optimise {0:F1} ms, generate {1:F1} ms, ",
+                        times.emit.optimise, times.emit.codegen)
+       << llvm::formatv("assemble {0:F1} ms, total {1:F1} ms{2}\n",
+                        times.assemble, times.total,
+                        times.cached ? ", from the cache" : "");
+  }
+}
+
+static Error runForGPU(mlir::ModuleOp module) {
+  gpu::CompileOptions options;
+  options.emit.optLevel = optLevel.getNumOccurrences() ? optLevel : 3u;
+  options.emit.ptx = ptxVersion;
+  options.emit.locations = !noLocations;
+  bool isPackage = action == Action::Package;
+  if (isPackage)
+    if (Error error = checkPackageDirectory(outputPath))
+      return error;
+  // PTX alone does not need ptxas.
+  options.assemble =
+      (isPackage && !noCubin) || action == Action::Manifest || printResources;
+  // What is asked for here is what the compiler makes, not what it once made.
+  options.cache.enabled = false;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (action == Action::LLVMIR) {
+    if (Error error = gpu::printLLVMIR(module, programName, options, os))
+      return error;
+  } else {
+    auto package = gpu::compileForGPU(module, programName, options);
+    if (!package)
+      return package.takeError();
+    printReports(*package);
+    if (action != Action::PTX && action != Action::Assembly &&
+        package->manifest.empty())
+      return createStringError(
+          "expected a module with an fi.program (or, at a later level, with "
+          "its fi_tile.package), but got none");
+    if (isPackage) {
+      if (!package->cubinMissing.empty() && !noCubin)
+        llvm::errs() << "fi-translate: note: the package has no machine code: "
+                     << package->cubinMissing << "\n";
+      return gpu::writePackage(*package, outputPath);
+    }
+    os << (action == Action::Manifest ? package->manifest : package->ptx);
+  }
+  return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
 }
 
 static Error runTool() {
@@ -167,7 +267,7 @@ static Error runTool() {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
-  nvptx::registerEmitter(registry);
+  gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<FIDialect>();
   auto target = getTarget(context);
@@ -186,29 +286,18 @@ static Error runTool() {
   if (*target)
     (*module)->setAttr(kTargetAttr, *target);
 
+  auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
+  if (attr && attr.getChip())
+    return runForGPU(*module);
+  if (action == Action::PTX)
+    return createStringError("--fi-to-ptx: expected --target with one of " +
+                             sm::getNames());
   cpu::CompileOptions options;
   options.optLevel = optLevel;
   if (isPackage)
     return cpu::writePackage(*module, programName, options, outputPath);
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
-  const sm::Target *chip = attr ? attr.getChip() : nullptr;
-  if (action == Action::PTX && !chip)
-    return createStringError("--fi-to-ptx: expected --target with one of " +
-                             sm::getNames());
-  if (chip && (action == Action::PTX || action == Action::LLVMIR)) {
-    nvptx::EmitOptions emit;
-    emit.optLevel = optLevel.getNumOccurrences() ? optLevel : 3u;
-    emit.ptx = ptxVersion;
-    emit.locations = !noLocations;
-    auto result = (action == Action::PTX ? nvptx::emitPTX : emitLLVMIR)(
-        *module, *chip, emit, nullptr);
-    if (!result)
-      return result.takeError();
-    return writeFile(outputPath,
-                     [&](llvm::raw_ostream &out) { out << *result; });
-  }
   auto print = action == Action::LLVMIR     ? cpu::printLLVMIR
                : action == Action::Assembly ? cpu::printAssembly
                                             : cpu::printManifest;

@@ -6,13 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Target/CPU/CPUCompiler.h"
-#include "Cache.h"
+#include "CacheEntry.h"
 #include "LLVMCodegen.h"
 #include "Lowering.h"
 #include "Machine.h"
 #include "SharedObject.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
+#include "fi/Target/PackageFiles.h"
 
 using namespace mlir;
 using namespace fi;
@@ -85,9 +84,12 @@ CompiledProgram::compile(ModuleOp module, StringRef name,
   if (cache.isEnabled()) {
     key = getCacheKey(lowering.getModule(), lowering.getTarget(),
                       options.optLevel);
-    program = cache.load(key);
-    if (!program)
-      program = cache.waitOrLock(key);
+    auto load = [&](StringRef directory) {
+      program = loadPackage(directory);
+      return program != nullptr;
+    };
+    if (!cache.load(key, load))
+      cache.waitOrLock(key, load);
   }
   times.prepare = now() - start;
   if (program) {
@@ -114,7 +116,9 @@ CompiledProgram::compile(ModuleOp module, StringRef name,
   if (!jit)
     return jit.takeError();
   double storeStart = now();
-  cache.store(key, lowering.getManifest(), objects);
+  cache.store(key, [&](StringRef directory) {
+    return writePackageFiles(lowering.getManifest(), objects, directory);
+  });
   times.store = now() - storeStart;
   times.total = now() - start;
   program =
@@ -188,22 +192,8 @@ llvm::Error fi::cpu::printAssembly(ModuleOp module, StringRef name,
 llvm::Error fi::cpu::writePackage(ModuleOp module, StringRef name,
                                   const CompileOptions &options,
                                   StringRef directory) {
-  while (directory.size() > 1 &&
-         llvm::sys::path::is_separator(directory.back()))
-    directory = directory.drop_back();
-  // What a user wrote by mistake is not to be lost.
-  if (llvm::sys::fs::exists(directory)) {
-    llvm::SmallString<128> manifest(directory);
-    llvm::sys::path::append(manifest, "manifest.json");
-    std::error_code code;
-    bool isEmpty = llvm::sys::fs::directory_iterator(directory, code) ==
-                   llvm::sys::fs::directory_iterator();
-    if (!llvm::sys::fs::is_directory(directory) ||
-        (!isEmpty && !llvm::sys::fs::exists(manifest)))
-      return llvm::createStringError(
-          "cannot write the package '" + directory +
-          "': something that is no package is there; name another directory");
-  }
+  if (llvm::Error error = checkPackageDirectory(directory))
+    return error;
   Lowering lowering(options);
   if (llvm::Error error = lowering.prepare(module, name))
     return error;
@@ -219,14 +209,7 @@ llvm::Error fi::cpu::writePackage(ModuleOp module, StringRef name,
       return compiled.takeError();
     objects = std::move(*compiled);
   }
-  auto temporary = makeTemporaryDirectory(directory);
-  if (!temporary)
-    return temporary.takeError();
-  llvm::Error error =
-      writePackageFiles(lowering.getManifest(), objects, *temporary);
-  if (!error)
-    error = publishPackage(*temporary, directory);
-  if (error)
-    removeDirectory(*temporary);
-  return error;
+  return writePackageDirectory(directory, [&](StringRef temporary) {
+    return writePackageFiles(lowering.getManifest(), objects, temporary);
+  });
 }

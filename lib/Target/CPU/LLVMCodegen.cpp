@@ -19,7 +19,6 @@
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
@@ -34,13 +33,8 @@ void fi::cpu::registerCompiler(DialectRegistry &registry) {
 }
 
 llvm::Error fi::cpu::runSafely(llvm::function_ref<llvm::Error()> function) {
-  // Not in the closure: it is left by a jump if LLVM crashes.
-  std::optional<llvm::Error> error;
-  llvm::CrashRecoveryContext recovery;
-  if (!recovery.RunSafely([&] { error.emplace(function()); }))
-    return llvm::createStringError(
-        "LLVM's code generator gave up on a kernel of this program");
-  return std::move(*error);
+  return fi::runSafely(
+      "LLVM's code generator gave up on a kernel of this program", function);
 }
 
 /// Kernels come as vectorised loops without calls or stack slots worth the

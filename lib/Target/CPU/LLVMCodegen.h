@@ -51,7 +51,7 @@ compileKernels(llvm::ArrayRef<mlir::ModuleOp> kernels, TargetAttr target,
 llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
 loadInProcess(llvm::ArrayRef<ObjectCode> objects, TargetAttr target);
 
-/// Calls `function` so that a crash of LLVM in it is an error.
+/// fi::runSafely, with a sentence of the CPU's compiler.
 llvm::Error runSafely(llvm::function_ref<llvm::Error()> function);
 
 } // namespace fi::cpu

@@ -11,22 +11,15 @@
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "fi/Pipelines/Pipelines.h"
 #include "fi/Target/Manifest.h"
+#include "fi/Target/SelectProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/PassManager.h"
-#include <chrono>
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::cpu;
-
-double fi::cpu::now() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch())
-      .count();
-}
 
 ParallelContext::ParallelContext(MLIRContext *context)
     : context(context), isEnabledHere(!context->isMultithreadingEnabled()) {
@@ -39,92 +32,22 @@ ParallelContext::~ParallelContext() {
     context->disableMultithreading();
 }
 
-namespace {
-
-/// The last error, as the caller's sentence; all go on to other handlers.
-class LastError {
-public:
-  explicit LastError(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-            text.clear();
-            llvm::raw_string_ostream os(text);
-            os << diagnostic.getLocation() << ": " << diagnostic.str();
-          }
-          return failure();
-        }) {}
-
-  llvm::Error take() {
-    return llvm::createStringError(text.empty() ? "lowering failed" : text);
-  }
-
-private:
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
-
-} // namespace
-
 static llvm::Error runStage(ModuleOp module, StringRef name,
                             const CompileOptions &options,
                             llvm::function_ref<void(OpPassManager &)> build) {
-  LastError errors(module.getContext());
-  PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  build(pm);
-  if (failed(pm.run(module)))
-    return errors.take();
+  if (llvm::Error error = runPasses(module, build))
+    return error;
   if (options.observe)
     options.observe(name, module);
   return llvm::Error::success();
 }
 
-template <typename Op> static std::string namesOf(ModuleOp module) {
-  std::string names;
-  for (Op op : module.getOps<Op>())
-    names += " '" + op.getSymName().str() + "'";
-  return names;
-}
-
-/// Leaves the chosen program in `module`, or the chosen package's check.
-template <typename Op>
-static llvm::Error choose(ModuleOp module, StringRef name, StringRef what) {
-  SmallVector<Op> all(module.getOps<Op>());
-  if (name.empty() && all.size() > 1)
-    return llvm::createStringError("expected the name of one of the " + what +
-                                   "s" + namesOf<Op>(module));
-  if (!name.empty() &&
-      llvm::none_of(all, [&](Op op) { return op.getSymName() == name; }))
-    return llvm::createStringError("expected one of the " + what + "s" +
-                                   namesOf<Op>(module) + ", but got '" + name +
-                                   "'");
-  for (Op op : all)
-    if (!name.empty() && op.getSymName() != name)
-      op.erase();
-  return llvm::Error::success();
-}
-
 llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
   MLIRContext *context = original.getContext();
-  module = original.clone();
-  bool isLevel1 = !module->getOps<ProgramOp>().empty();
-  bool hasPackage = !module->getOps<tile::PackageOp>().empty();
-  if (!isLevel1 && !hasPackage)
-    return llvm::createStringError(
-        "expected a module with an fi.program (or, at a later level, with its "
-        "fi_tile.package), but got none");
-  if (isLevel1) {
-    if (llvm::Error error = choose<ProgramOp>(*module, name, "program"))
-      return error;
-  } else if (auto packages = module->getOps<tile::PackageOp>();
-             std::distance(packages.begin(), packages.end()) > 1) {
-    // Kernels do not say whose they are.
-    return llvm::createStringError(
-        "expected one fi_tile.package at this level, but got" +
-        namesOf<tile::PackageOp>(*module) + "; lower one program at a time");
-  } else if (llvm::Error error =
-                 choose<tile::PackageOp>(*module, name, "package")) {
-    return error;
-  }
+  auto selected = selectProgram(original, name);
+  if (!selected)
+    return selected.takeError();
+  module = std::move(*selected);
   Attribute attr = (*module)->getAttr(kTargetAttr);
   if (!attr) {
     attr = getHostTarget(context);
@@ -138,7 +61,7 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
         << "expected target 'cpu' for code of this host, but got " << target;
     return llvm::createStringError(text);
   }
-  if (!isLevel1)
+  if (module->getOps<ProgramOp>().empty())
     return llvm::Error::success();
   return runStage(*module, "fi", options,
                   [](OpPassManager &pm) { buildPreparePipeline(pm); });

@@ -13,12 +13,10 @@
 #define FI_LIB_TARGET_CPU_LOWERING_H
 
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/CodegenSupport.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace fi::cpu {
-
-/// Milliseconds of a steady clock.
-double now();
 
 /// Lets several threads use a context that its owner uses from one, for as long
 /// as this lives.

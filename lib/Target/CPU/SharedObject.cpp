@@ -15,6 +15,7 @@
 #include "SharedObject.h"
 #include "fi/ABI/KernelABI.h"
 #include "fi/Support/File.h"
+#include "fi/Target/PackageFiles.h"
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -229,4 +230,16 @@ Error fi::cpu::linkSharedObject(llvm::ArrayRef<ObjectCode> objects,
   for (const std::string &file : temporaries)
     llvm::sys::fs::remove(file);
   return error;
+}
+
+Error fi::cpu::writePackageFiles(StringRef manifest,
+                                 llvm::ArrayRef<ObjectCode> objects,
+                                 StringRef directory) {
+  if (Error error =
+          linkSharedObject(objects, inDirectory(directory, "kernels.so")))
+    return error;
+  if (Error error = writeFile(inDirectory(directory, "manifest.json"),
+                              [&](llvm::raw_ostream &os) { os << manifest; }))
+    return error;
+  return writeChecksums(directory, {"manifest.json", "kernels.so"});
 }

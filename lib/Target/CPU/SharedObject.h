@@ -18,22 +18,10 @@ namespace fi::cpu {
 llvm::Error linkSharedObject(llvm::ArrayRef<ObjectCode> objects,
                              llvm::StringRef path);
 
-/// Writes manifest.json, kernels.so and checksums (of both, as sha256sum prints
-/// them) into a directory.
+/// Writes manifest.json, kernels.so and checksums into a directory.
 llvm::Error writePackageFiles(llvm::StringRef manifest,
                               llvm::ArrayRef<ObjectCode> objects,
                               llvm::StringRef directory);
-
-/// Whether both files of a package are as its checksums say.
-bool isIntact(llvm::StringRef directory);
-
-/// Moves the complete package `from` to `to` in one step, replacing what is
-/// there. Of several processes one wins, and all succeed.
-llvm::Error publishPackage(llvm::StringRef from, llvm::StringRef to);
-
-/// A new directory beside `path` (for `publishPackage`).
-llvm::Expected<std::string> makeTemporaryDirectory(llvm::StringRef path);
-void removeDirectory(llvm::StringRef path);
 
 } // namespace fi::cpu
 

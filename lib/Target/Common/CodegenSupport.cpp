@@ -104,7 +104,8 @@ llvm::Error LastError::take() {
 
 llvm::Error fi::makeError(Operation *op, const llvm::Twine &text) {
   LastError errors(op->getContext());
-  op->emitError() << text;
+  // Not the op's own: that would print a whole kernel below it.
+  emitError(op->getLoc()) << text;
   return errors.take();
 }
 

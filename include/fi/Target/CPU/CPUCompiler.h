@@ -17,6 +17,7 @@
 #define FI_TARGET_CPU_CPUCOMPILER_H
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Target/Cache.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -24,12 +25,7 @@
 
 namespace fi::cpu {
 
-struct CacheOptions {
-  bool enabled = true;
-  /// Where entries are; if empty, $FI_CACHE_DIR (set but empty: no cache),
-  /// $XDG_CACHE_HOME/fi or ~/.cache/fi.
-  std::string directory;
-};
+using fi::CacheOptions;
 
 struct CompileOptions {
   /// 0: no optimiser; 1: quick code generation; 2: what kernels gain from; 3:

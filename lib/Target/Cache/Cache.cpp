@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cache.h"
-#include "Machine.h"
-#include "SharedObject.h"
+#include "fi/Target/Cache.h"
 #include "fi/ABI/KernelABI.h"
-#include "fi/Support/File.h"
+#include "fi/Target/PackageFiles.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
@@ -18,41 +16,16 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
 #include <atomic>
-#include <cstring>
-#include <dlfcn.h>
 
 using namespace mlir;
 using namespace fi;
-using namespace fi::cpu;
-
-namespace {
-
-/// Code from an entry's shared object.
-class LoadedProgram : public CompiledProgram {
-public:
-  LoadedProgram(StringRef text, void *library) : library(library) {
-    manifest = text.str();
-    times.cached = true;
-  }
-  ~LoadedProgram() override { dlclose(library); }
-
-  void *lookup(StringRef symbol) const override {
-    return dlsym(library, symbol.str().c_str());
-  }
-
-private:
-  void *library;
-};
-
-} // namespace
 
 struct Cache::Lock {
   explicit Lock(StringRef path) : manager(path) {}
   llvm::LockFileManager manager;
 };
 
-std::string fi::cpu::getCacheKey(ModuleOp prepared, TargetAttr target,
-                                 unsigned optLevel) {
+std::string fi::makeCacheKey(StringRef fields, ModuleOp prepared) {
   std::string text;
   llvm::raw_string_ostream os(text);
   // Versions first; every field ends with a line.
@@ -60,9 +33,7 @@ std::string fi::cpu::getCacheKey(ModuleOp prepared, TargetAttr target,
      << getBuildId() << "\n"
      << LLVM_VERSION_STRING << "\n"
      << FI_MANIFEST_VERSION << " " << FI_ABI_VERSION << "\n"
-     << target << "\n"
-     << getTuning(target) << "\n"
-     << optLevel << "\n";
+     << fields;
   // Names of values and locations are not part of the text.
   prepared->print(os, OpPrintingFlags().enableDebugInfo(false));
   return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),
@@ -129,35 +100,13 @@ std::string Cache::getPath(StringRef key) const {
   return path.str().str();
 }
 
-std::unique_ptr<CompiledProgram> Cache::load(StringRef key) {
-  if (!isEnabled())
-    return nullptr;
-  std::string path = getPath(key);
-  // Loading a damaged object could end the process.
-  if (!llvm::sys::fs::is_directory(path) || !isIntact(path))
-    return nullptr;
-  auto manifest = readFile(path + "/manifest.json");
-  if (!manifest) {
-    llvm::consumeError(manifest.takeError());
-    return nullptr;
-  }
-  void *library = dlopen((path + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return nullptr;
-  auto program =
-      std::make_unique<LoadedProgram>((*manifest)->getBuffer(), library);
-  void *version = program->lookup(FI_ABI_VERSION_SYMBOL);
-  int32_t found = 0;
-  if (version)
-    std::memcpy(&found, version, sizeof(found));
-  if (found != FI_ABI_VERSION)
-    return nullptr;
-  return program;
+bool Cache::load(StringRef key, Load load) {
+  return isEnabled() && load(getPath(key));
 }
 
-std::unique_ptr<CompiledProgram> Cache::waitOrLock(StringRef key) {
+bool Cache::waitOrLock(StringRef key, Load load) {
   if (!isEnabled())
-    return nullptr;
+    return false;
   std::string path = getPath(key);
   // Longer than any program compiles; after that, two compile.
   constexpr std::chrono::seconds patience(20);
@@ -166,7 +115,7 @@ std::unique_ptr<CompiledProgram> Cache::waitOrLock(StringRef key) {
     llvm::Expected<bool> isOurs = lock->manager.tryLock();
     if (!isOurs) {
       disable(llvm::toString(isOurs.takeError()));
-      return nullptr;
+      return false;
     }
     if (!*isOurs) {
       llvm::WaitForUnlockResult result =
@@ -176,35 +125,26 @@ std::unique_ptr<CompiledProgram> Cache::waitOrLock(StringRef key) {
         break;
       }
       // The owner is done, or died without an entry.
-      if (auto program = load(key))
-        return program;
+      if (load(path))
+        return true;
       continue;
     }
     // Another may have finished between our look-up and our lock.
-    if (auto program = load(key)) {
+    if (load(path)) {
       lock.reset();
-      return program;
+      return true;
     }
-    return nullptr;
+    return false;
   }
   lock.reset();
-  return nullptr;
+  return false;
 }
 
-void Cache::store(StringRef key, StringRef manifest,
-                  llvm::ArrayRef<ObjectCode> objects) {
+void Cache::store(StringRef key,
+                  llvm::function_ref<llvm::Error(StringRef)> write) {
   if (!isEnabled())
     return;
-  std::string path = getPath(key);
-  auto temporary = makeTemporaryDirectory(path);
-  if (!temporary)
-    return disable(llvm::toString(temporary.takeError()));
-  llvm::Error error = writePackageFiles(manifest, objects, *temporary);
-  if (!error)
-    error = publishPackage(*temporary, path);
-  if (error) {
-    removeDirectory(*temporary);
+  if (llvm::Error error = replacePackageDirectory(getPath(key), write))
     return disable(llvm::toString(std::move(error)));
-  }
   lock.reset();
 }

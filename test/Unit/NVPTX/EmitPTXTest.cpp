@@ -1,0 +1,153 @@
+//===- EmitPTXTest.cpp - PTX in process -----------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/InitAll.h"
+#include "fi/Target/GPU/GPUCompiler.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "gmock/gmock.h"
+#include <thread>
+
+using namespace mlir;
+using namespace fi;
+using llvm::toString;
+using testing::HasSubstr;
+
+static const char *const good = R"(
+  llvm.func @k(%p: !llvm.ptr<1>, %i: i64) attributes {nvvm.kernel} {
+    llvm.store %i, %p : i64, !llvm.ptr<1>
+    llvm.return
+  })";
+
+/// No chip before sm_89 has the instruction.
+static const char *const bad = R"(
+  llvm.func @k(%p: !llvm.ptr<1>, %i: i32, %x: f32) attributes {nvvm.kernel} {
+    %r = llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"(%i, %i, %i, %i, %i, %i, %x, %x, %x, %x) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+    llvm.store %r, %p : !llvm.struct<(f32, f32, f32, f32)>, !llvm.ptr<1>
+    llvm.return
+  })";
+
+namespace {
+
+/// A context and a module in it.
+struct Parsed {
+  explicit Parsed(StringRef text)
+      : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        module(parseSourceString<ModuleOp>(text, &context, "input.mlir")) {}
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    gpu::registerCompiler(registry);
+    return registry;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+TEST(EmitPTX, GoesOnAfterAFailure) {
+  const sm::Target &chip = *sm::lookup("sm_80");
+  Parsed works(good), fails(bad);
+  auto first = nvptx::emitPTX(*works.module, chip);
+  ASSERT_TRUE(bool(first)) << toString(first.takeError());
+  for (int i = 0; i < 3; ++i) {
+    auto none = nvptx::emitPTX(*fails.module, chip);
+    ASSERT_FALSE(bool(none));
+    EXPECT_THAT(toString(none.takeError()),
+                HasSubstr("gave up on a kernel for sm_80 and PTX 7.4: Cannot "
+                          "select"));
+    nvptx::EmitTimes times;
+    auto again = nvptx::emitPTX(*works.module, chip, {}, &times);
+    ASSERT_TRUE(bool(again)) << toString(again.takeError());
+    EXPECT_EQ(*again, *first);
+    EXPECT_GT(times.convert, 0);
+    EXPECT_GT(times.codegen, 0);
+  }
+  auto newer = nvptx::emitPTX(*fails.module, *sm::lookup("sm_120a"));
+  EXPECT_TRUE(bool(newer)) << toString(newer.takeError());
+}
+
+TEST(EmitPTX, SeveralThreadsAtOnce) {
+  std::string failures[4];
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 8; ++i) {
+        bool isGood = (t + i) % 2 == 0;
+        Parsed parsed(isGood ? good : bad);
+        auto ptx = nvptx::emitPTX(*parsed.module, *sm::lookup("sm_80"));
+        std::string why = ptx ? "" : toString(ptx.takeError());
+        if (isGood ? !why.empty()
+                   : !StringRef(why).contains("Cannot select: intrinsic"))
+          failures[t] = "thread " + std::to_string(t) + ": " + why;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_THAT(failures, testing::Each(""));
+}
+
+TEST(EmitPTX, EveryTarget) {
+  Parsed parsed(good);
+  for (const sm::Target &chip : sm::getTargets()) {
+    auto ptx = nvptx::emitPTX(*parsed.module, chip);
+    ASSERT_TRUE(bool(ptx)) << toString(ptx.takeError());
+    EXPECT_THAT(*ptx, HasSubstr(".version " + sm::formatPTX(chip.ptx) +
+                                "\n.target " + chip.name.str() + "\n"));
+  }
+}
+
+TEST(EmitPTX, LocationsAreLinesOfTheSnapshot) {
+  Parsed parsed(good);
+  std::string text = nvptx::snapshotLocations(*parsed.module, "tiles.mlir");
+  StringRef before = StringRef(text).split("llvm.store").first;
+  std::string line = std::to_string(before.count('\n') + 1);
+  auto ptx = nvptx::emitPTX(*parsed.module, *sm::lookup("sm_80"));
+  ASSERT_TRUE(bool(ptx)) << toString(ptx.takeError());
+  EXPECT_THAT(*ptx, HasSubstr("\"tiles.mlir\""));
+  size_t store = ptx->find("st.global");
+  ASSERT_NE(store, std::string::npos);
+  size_t loc = ptx->rfind(".loc", store);
+  ASSERT_NE(loc, std::string::npos);
+  EXPECT_THAT(ptx->substr(loc, store - loc),
+              testing::StartsWith(".loc\t1 " + line + " "));
+}
+
+TEST(GPUCompiler, PackagesInMemory) {
+  std::string text =
+      "module attributes {fi.target = #fi.target<sm_80>} {\n"
+      "fi_tile.package @p {manifest = 1, stages = [{bodies = [{symbol = \"k\", "
+      "launch = {threads = 32}}]}]}" +
+      std::string(good) + "}";
+  Parsed parsed(text);
+  gpu::CompileOptions options;
+  options.assemble = false;
+  auto package = gpu::compileForGPU(*parsed.module, "p", options);
+  ASSERT_TRUE(bool(package)) << toString(package.takeError());
+  EXPECT_THAT(package->manifest, HasSubstr("\"chip\": \"sm_80\""));
+  EXPECT_THAT(package->ptx, HasSubstr(".visible .entry k("));
+  EXPECT_EQ(package->cubin, "");
+  EXPECT_EQ(package->cubinMissing, "it was not asked for");
+  EXPECT_EQ(package->tiles, "");
+  EXPECT_FALSE(package->times.cached);
+  // The input is as it was.
+  EXPECT_EQ(std::distance(parsed.module->getBody()->begin(),
+                          parsed.module->getBody()->end()),
+            2);
+}
+
+TEST(GPUCompiler, TargetsThatAreNone) {
+  Parsed parsed(good);
+  auto package = gpu::compileForGPU(*parsed.module, "");
+  ASSERT_FALSE(bool(package));
+  EXPECT_THAT(toString(package.takeError()),
+              HasSubstr("expected a module with a target among sm_75, "));
+}
