@@ -439,7 +439,7 @@ fi::countVisibleKeys(Executor &executor, const Signature &signature,
   auto results = executor.allocateResults(arguments);
   if (!results)
     return results.takeError();
-  if (llvm::Error error = executor.run(arguments, *results))
+  if (llvm::Error error = executor.runOnHost(arguments, *results))
     return std::move(error);
   std::vector<HostTensor> counts;
   for (const AttentionInfo &attention : signature.attentions) {

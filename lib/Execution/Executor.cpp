@@ -11,6 +11,7 @@
 
 #include "fi/Execution/Executor.h"
 #include "ExecutorImpl.h"
+#include "fi/Execution/Compare.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
 
@@ -23,7 +24,8 @@ using llvm::Twine;
 
 Executor::~Executor() = default;
 
-static constexpr llvm::StringLiteral kBackends[] = {"cpu", "reference"};
+static constexpr llvm::StringLiteral kBackends[] = {"cpu", "level2",
+                                                    "reference"};
 
 llvm::ArrayRef<llvm::StringLiteral> Executor::getBackends() {
   return kBackends;
@@ -45,6 +47,50 @@ Expected<std::pair<SplitChoice, int64_t>> fi::parseSplit(StringRef text) {
   return createStringError("split: expected balanced, fixed:N with N > 0 keys, "
                            "or none, but got '" +
                            text + "'");
+}
+
+Error Executor::runOnHost(llvm::ArrayRef<HostValue> arguments,
+                          llvm::MutableArrayRef<HostTensor> results) {
+  Memory &memory = getMemory();
+  if (memory.isHost())
+    return run(arguments, results);
+  std::vector<HostValue> placed(arguments.begin(), arguments.end());
+  for (auto [info, value] : llvm::zip(signature.arguments, placed))
+    if (!info.isPlan && value.getKind() == HostValue::Kind::Tensor) {
+      Expected<HostTensor> there = memory.upload(value.getTensor());
+      if (!there)
+        return there.takeError();
+      value = HostValue(*there);
+    }
+  std::vector<HostTensor> outputs;
+  for (const HostTensor &result : results) {
+    Expected<HostTensor> there =
+        memory.allocate(result.getType(), result.getShape());
+    if (!there)
+      return there.takeError();
+    outputs.push_back(*there);
+  }
+  if (Error error = run(placed, outputs))
+    return error;
+  // Back into tensors of the host, which may be strided.
+  auto fetch = [&](const HostTensor &from, const HostTensor &to) -> Error {
+    Expected<HostTensor> here = memory.download(from);
+    if (!here)
+      return here.takeError();
+    copyTensor(*here, to);
+    return Error::success();
+  };
+  for (auto [from, to] : llvm::zip(outputs, results))
+    if (Error error = fetch(from, to))
+      return error;
+  if (!writesArguments(signature))
+    return Error::success();
+  for (auto [info, from, to] :
+       llvm::zip(signature.arguments, placed, arguments))
+    if (info.kind == ArgumentInfo::Kind::Pool && !info.isPlan)
+      if (Error error = fetch(from.getTensor(), to.getTensor()))
+        return error;
+  return Error::success();
 }
 
 Expected<std::vector<HostTensor>>
@@ -93,6 +139,7 @@ public:
     reference.transformedScores = &transformedScores;
   }
 
+  std::string describe() const override { return "reference interpreter"; }
   Error plan(llvm::ArrayRef<HostValue>) override { return Error::success(); }
 
   Error run(llvm::ArrayRef<HostValue> arguments,
@@ -132,15 +179,20 @@ private:
 Expected<std::unique_ptr<Executor>>
 Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
                  const ExecutorOptions &options) {
-  auto program = findProgram(module, name);
-  if (!program)
-    return program.takeError();
-  auto signature = fi::getSignature(*program);
+  auto signature = fi::getSignature(module, name);
   if (!signature)
     return signature.takeError();
-  if (backend == "reference")
+  if (backend == "reference") {
+    auto program = findProgram(module, name);
+    if (!program)
+      return createStringError(
+          "backend: the reference executes level 1 only: " +
+          llvm::toString(program.takeError()));
     return std::make_unique<ReferenceExecutor>(*program, std::move(*signature),
                                                options);
+  }
+  if (backend == "level2")
+    return createLevel2Executor(module, name, std::move(*signature), options);
   if (backend == "cpu")
     return createCPUExecutor(module, name, std::move(*signature), options);
   llvm::SmallVector<StringRef> names(kBackends, std::end(kBackends));

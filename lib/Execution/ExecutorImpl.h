@@ -25,6 +25,12 @@ private:
   Clock::time_point start = Clock::now();
 };
 
+/// Interprets level 2 as it is, or as the conversion from level 1 makes it, on
+/// the runtime's plan.
+llvm::Expected<std::unique_ptr<Executor>>
+createLevel2Executor(mlir::ModuleOp module, llvm::StringRef name,
+                     Signature signature, const ExecutorOptions &options);
+
 llvm::Expected<std::unique_ptr<Executor>>
 createCPUExecutor(mlir::ModuleOp module, llvm::StringRef name,
                   Signature signature, const ExecutorOptions &options);

@@ -637,20 +637,7 @@ HostValue fi::cloneValue(const HostValue &value) {
     return value;
   const HostTensor &from = value.getTensor();
   HostTensor copy(from.getType(), from.getShape());
-  int64_t bytes = getByteSize(from.getType());
-  if (from.isContiguous()) {
-    std::memcpy(copy.getData(), from.getData(), from.getNumElements() * bytes);
-    return copy;
-  }
-  llvm::SmallVector<int64_t, 4> index(from.getRank(), 0);
-  for (int64_t i = 0, n = from.getNumElements(); i < n; ++i) {
-    std::memcpy(copy.at(index), from.at(index), bytes);
-    for (int64_t d = from.getRank(); d-- > 0;) {
-      if (++index[d] < from.getSize(d))
-        break;
-      index[d] = 0;
-    }
-  }
+  copyTensor(from, copy);
   return copy;
 }
 

@@ -5,17 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Packages, from a directory or just compiled for this CPU, through the
-// runtime's C interface.
+// Packages, from a directory, just compiled for this CPU, or of interpreted
+// kernels, through the runtime's C interface.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ExecutorImpl.h"
 #include "fi-runtime/fi_runtime.h"
+#include "fi/Conversion/Passes.h"
+#include "fi/Interpreter/TileInterpreter.h"
+#include "fi/Pipelines/Pipelines.h"
 #include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/Manifest.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
-#include <cstdlib>
 
 using namespace fi;
 using llvm::createStringError;
@@ -63,8 +68,15 @@ public:
   ~RuntimeExecutor() override {
     fi_plan_destroy(runtimePlan);
     fi_package_release(package);
-    std::free(workspace);
   }
+
+  std::string describe() const override {
+    int workers = getWorkers();
+    return name + (workers > 0 ? ", " + std::to_string(workers) + " worker" +
+                                     (workers > 1 ? "s" : "")
+                               : "");
+  }
+  bool hasPlans() const override { return true; }
 
   void setPlanOptions(int workers, SplitChoice split,
                       int64_t splitKeys) override {
@@ -86,6 +98,8 @@ public:
   fi_package *package = nullptr;
   /// The code that a package in memory points into.
   std::unique_ptr<cpu::CompiledProgram> compiled;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<tile::InterpretedKernels> kernels;
   void setCompileTime(double milliseconds, bool cached) {
     times.compile = milliseconds;
     times.cached = cached;
@@ -117,8 +131,7 @@ private:
 
   ExecutorOptions options;
   fi_plan *runtimePlan = nullptr;
-  void *workspace = nullptr;
-  size_t workspaceBytes = 0;
+  HostTensor workspace;
 };
 
 } // namespace
@@ -193,16 +206,15 @@ Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
   if (status != FI_OK)
     return runtimeError();
   times.plan = watch.getMilliseconds();
-  size_t bytes = fi_plan_workspace_bytes(runtimePlan);
-  if (bytes > workspaceBytes) {
-    std::free(workspace);
-    size_t rounded = (bytes + FI_WORKSPACE_ALIGNMENT - 1) /
-                     FI_WORKSPACE_ALIGNMENT * FI_WORKSPACE_ALIGNMENT;
-    workspace = std::aligned_alloc(FI_WORKSPACE_ALIGNMENT, rounded);
-    workspaceBytes = workspace ? rounded : 0;
-    if (!workspace)
-      return createStringError("cannot allocate a workspace of " +
-                               Twine(bytes) + " bytes");
+  int64_t bytes = fi_plan_workspace_bytes(runtimePlan);
+  if (workspace.getRank() == 0 || bytes > workspace.getSize(0)) {
+    workspace = HostTensor();
+    // Some headroom, so that a growing batch does not allocate at each step.
+    auto made = getMemory().allocate(DType::I8, {bytes + bytes / 4});
+    if (!made)
+      return createStringError("workspace: " +
+                               llvm::toString(made.takeError()));
+    workspace = std::move(*made);
   }
   return Error::success();
 }
@@ -220,11 +232,11 @@ Error RuntimeExecutor::run(llvm::ArrayRef<HostValue> arguments,
       return error;
   Stopwatch watch;
   if (fi_run(runtimePlan, fi_plan_generation(runtimePlan), values.data(),
-             values.size(), outputs.data(), outputs.size(), workspace,
-             workspaceBytes) != FI_OK)
+             values.size(), outputs.data(), outputs.size(), workspace.getData(),
+             workspace.getSize(0)) != FI_OK)
     return runtimeError();
   times.run = watch.getMilliseconds();
-  return Error::success();
+  return kernels ? kernels->takeError() : Error::success();
 }
 
 Expected<std::unique_ptr<Executor>>
@@ -271,5 +283,67 @@ fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
   executor->compiled = std::move(*compiled);
   executor->setCompileTime(watch.getMilliseconds(),
                            executor->compiled->getTimes().cached);
+  return executor;
+}
+
+/// Takes the program of that name to level 2, as the conversion writes it.
+static Error lowerToTiles(mlir::ModuleOp module, ProgramOp chosen) {
+  for (ProgramOp program :
+       llvm::make_early_inc_range(module.getOps<ProgramOp>()))
+    if (program != chosen)
+      program.erase();
+  mlir::MLIRContext *context = module.getContext();
+  // Schedules are for a target; which one makes no difference here.
+  if (!module->hasAttr(kTargetAttr))
+    module->setAttr(kTargetAttr, cpu::getHostTarget(context));
+  std::string message = "lowering to level 2 failed";
+  mlir::ScopedDiagnosticHandler handler(
+      context, [&](mlir::Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
+          message.clear();
+          llvm::raw_string_ostream(message)
+              << diagnostic.getLocation() << ": " << diagnostic.str();
+        }
+        return mlir::failure();
+      });
+  mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
+  buildPreparePipeline(pm);
+  pm.addPass(createFIToFITile());
+  if (mlir::failed(pm.run(module)))
+    return createStringError(message);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<Executor>>
+fi::createLevel2Executor(mlir::ModuleOp module, StringRef name,
+                         Signature signature, const ExecutorOptions &options) {
+  Stopwatch watch;
+  auto executor = std::make_unique<RuntimeExecutor>(
+      "level2", std::move(signature), options);
+  executor->module = module.clone();
+  mlir::ModuleOp copy = *executor->module;
+  if (!copy.getOps<ProgramOp>().empty()) {
+    auto program = findProgram(copy, name);
+    if (!program)
+      return program.takeError();
+    if (Error error = lowerToTiles(copy, *program))
+      return std::move(error);
+  }
+  auto package = findPackage(copy, name);
+  if (!package)
+    return package.takeError();
+  auto kernels = tile::InterpretedKernels::create(copy);
+  if (!kernels)
+    return kernels.takeError();
+  executor->kernels = std::move(*kernels);
+  std::string manifest;
+  llvm::raw_string_ostream os(manifest);
+  printManifest(*package, os);
+  if (fi_package_from_memory(manifest.data(), manifest.size(),
+                             tile::InterpretedKernels::lookupSymbol,
+                             executor->kernels.get(),
+                             &executor->package) != FI_OK)
+    return runtimeError();
+  executor->setCompileTime(watch.getMilliseconds(), /*cached=*/false);
   return executor;
 }

@@ -7,6 +7,7 @@
 
 #include "fi/Execution/Signature.h"
 #include "fi/Support/File.h"
+#include "fi/Target/Manifest.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -54,6 +55,39 @@ Expected<ProgramOp> fi::findProgram(ModuleOp module, StringRef name) {
                              list);
   return createStringError("no program is named '" + name +
                            "'; the module has " + list);
+}
+
+Expected<tile::PackageOp> fi::findPackage(ModuleOp module, StringRef name) {
+  llvm::SmallVector<tile::PackageOp> packages(module.getOps<tile::PackageOp>());
+  if (packages.empty())
+    return createStringError("expected a fi.program, or kernels with their "
+                             "fi_tile.package, but the module has neither");
+  // Kernels do not say whose they are.
+  if (packages.size() > 1)
+    return createStringError(
+        "expected one fi_tile.package at level 2, but got " +
+        Twine(packages.size()) + "; run one program at a time");
+  if (!name.empty() && packages.front().getSymName() != name)
+    return createStringError("no program is named '" + name +
+                             "'; the module has " +
+                             packages.front().getSymName());
+  return packages.front();
+}
+
+Expected<Signature> fi::getSignature(ModuleOp module, StringRef name) {
+  if (!module.getOps<ProgramOp>().empty()) {
+    Expected<ProgramOp> program = findProgram(module, name);
+    if (!program)
+      return program.takeError();
+    return getSignature(*program);
+  }
+  Expected<tile::PackageOp> package = findPackage(module, name);
+  if (!package)
+    return package.takeError();
+  std::string manifest;
+  llvm::raw_string_ostream os(manifest);
+  printManifest(*package, os);
+  return parseSignature(manifest);
 }
 
 //===----------------------------------------------------------------------===//

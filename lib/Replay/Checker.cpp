@@ -70,7 +70,10 @@ Expected<CheckResult> Checker::check(const StepBatch &batch,
     if (Error error = source.verify(batch, samples.back().entry, pools))
       return std::move(error);
   }
-  auto expected = interpretStep(program, batch, tensors, &only);
+  ReferenceOptions options;
+  options.onlyRows = only;
+  auto expected = interpretProgram(
+      program.getOp(), makeArguments(program, batch, tensors), options);
   if (!expected)
     return createStringError(inconvertibleErrorCode(),
                              "step " + Twine(batch.index) + ": reference: " +

@@ -13,8 +13,8 @@
 #ifndef FI_LIB_REPLAY_CHECKER_H
 #define FI_LIB_REPLAY_CHECKER_H
 
-#include "fi/Replay/Executor.h"
 #include "fi/Replay/KVSource.h"
+#include "fi/Replay/Step.h"
 
 namespace fi::replay {
 

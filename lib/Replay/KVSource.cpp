@@ -34,7 +34,8 @@ uint64_t mix(uint64_t seed, uint64_t id) {
 
 } // namespace
 
-Expected<Pools> Pools::create(const Program &program, int64_t pages) {
+Expected<Pools> Pools::create(const Program &program, int64_t pages,
+                              Memory &memory) {
   Pools pools;
   pools.order = program.getOrder();
   pools.pageBytes = program.getPageSize() * program.getTokenBytes() / 2;
@@ -44,21 +45,21 @@ Expected<Pools> Pools::create(const Program &program, int64_t pages) {
                                  Twine(2 * pools.pageBytes) +
                                  " bytes have no address");
   pools.poolBytes = pages * pools.pageBytes;
-  constexpr int64_t alignment = 4096;
-  int64_t half = (pools.poolBytes + alignment - 1) / alignment * alignment;
-  void *memory = std::aligned_alloc(alignment, 2 * half);
-  if (!memory)
-    return createStringError(inconvertibleErrorCode(),
-                             "out of memory for pools of " + Twine(pages) +
-                                 " pages, " + Twine(2 * half >> 20) +
-                                 " MiB; choose fewer pages");
-  pools.memory = std::shared_ptr<void>(memory, std::free);
-  // All bits set is a NaN in every float type.
-  std::memset(memory, 0xff, 2 * half);
   std::array<int64_t, 4> shape = program.getPoolShape(pages);
-  pools.keys = HostTensor(program.getKVType(), shape, memory);
-  pools.values = HostTensor(program.getKVType(), shape,
-                            static_cast<char *>(memory) + half);
+  pools.memory = &memory;
+  for (HostTensor *pool : {&pools.keys, &pools.values}) {
+    Expected<HostTensor> made = memory.allocate(program.getKVType(), shape);
+    if (!made)
+      return createStringError(
+          inconvertibleErrorCode(),
+          "out of memory for pools of " + Twine(pages) + " pages, " +
+              Twine(2 * pools.poolBytes >> 20) + " MiB; choose fewer pages (" +
+              toString(made.takeError()) + ")");
+    *pool = std::move(*made);
+    // All bits set is a NaN in every float type.
+    if (Error error = memory.fill(pool->getData(), 0xff, pools.poolBytes))
+      return std::move(error);
+  }
   return pools;
 }
 
@@ -69,11 +70,14 @@ char *Pools::getRow(const HostTensor &pool, int32_t page, int64_t slot,
   return static_cast<char *>(pool.at({page, slot, head, 0}));
 }
 
-void Pools::poison(ArrayRef<int32_t> pages) const {
+Error Pools::poison(ArrayRef<int32_t> pages) const {
   for (const HostTensor *pool : {&keys, &values})
     for (int32_t page : pages)
-      std::memset(static_cast<char *>(pool->getData()) + page * pageBytes, 0xff,
-                  pageBytes);
+      if (Error error = memory->fill(static_cast<char *>(pool->getData()) +
+                                         page * pageBytes,
+                                     0xff, pageBytes))
+        return error;
+  return Error::success();
 }
 
 KVSource::KVSource(const Program &program, uint64_t seed, int64_t maxRows)
@@ -102,59 +106,74 @@ HostTensor KVSource::getQuery(int64_t step, int64_t rows) const {
                     queries.at({place * kQueryStep}));
 }
 
-void KVSource::fillNewRows(const StepBatch &batch, const HostTensor &keys,
-                           const HostTensor &values) const {
+Error KVSource::fillNewRows(const StepBatch &batch, const HostTensor &keys,
+                            const HostTensor &values, Memory &memory) const {
   int64_t bytes = elements * getByteSize(program.getKVType());
   char *key = static_cast<char *>(keys.getData());
   char *value = static_cast<char *>(values.getData());
   for (const BatchEntry &entry : batch.entries)
     for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
-      std::memcpy(key, getKeys(entry.request, token), bytes);
-      std::memcpy(value, getValues(entry.request, token), bytes);
+      if (Error error = memory.write(key, getKeys(entry.request, token), bytes))
+        return error;
+      if (Error error =
+              memory.write(value, getValues(entry.request, token), bytes))
+        return error;
       key += bytes;
       value += bytes;
     }
+  return Error::success();
 }
 
-void KVSource::append(const StepBatch &batch, const Pools &pools) const {
+Error KVSource::append(const StepBatch &batch, const Pools &pools) const {
   int64_t page = program.getPageSize();
+  Memory &memory = pools.getMemory();
   for (auto [i, entry] : enumerate(batch.entries))
     for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
       int32_t id = batch.pages[batch.pageIndptr[i] + token / page];
       for (int64_t head = 0; head < program.getKVHeads(); ++head) {
-        std::memcpy(pools.getKeyRow(id, token % page, head),
-                    getKeys(entry.request, token) + head * headBytes,
-                    headBytes);
-        std::memcpy(pools.getValueRow(id, token % page, head),
-                    getValues(entry.request, token) + head * headBytes,
-                    headBytes);
+        if (Error error = memory.write(
+                pools.getKeyRow(id, token % page, head),
+                getKeys(entry.request, token) + head * headBytes, headBytes))
+          return error;
+        if (Error error = memory.write(
+                pools.getValueRow(id, token % page, head),
+                getValues(entry.request, token) + head * headBytes, headBytes))
+          return error;
       }
     }
+  return Error::success();
 }
 
 Error KVSource::verify(const StepBatch &batch, unsigned index,
                        const Pools &pools) const {
   const BatchEntry &entry = batch.entries[index];
   int64_t page = program.getPageSize();
+  std::vector<char> found(headBytes);
+  auto compare = [&](const char *row, const char *wanted) -> Expected<bool> {
+    if (Error error = pools.getMemory().read(found.data(), row, headBytes))
+      return std::move(error);
+    return std::memcmp(found.data(), wanted, headBytes) == 0;
+  };
   for (int64_t token = 0; token < entry.getKeys(); ++token) {
     int32_t id = batch.pages[batch.pageIndptr[index] + token / page];
     for (int64_t head = 0; head < program.getKVHeads(); ++head) {
-      const char *what = nullptr;
-      if (std::memcmp(pools.getKeyRow(id, token % page, head),
-                      getKeys(entry.request, token) + head * headBytes,
-                      headBytes))
-        what = "key";
-      else if (std::memcmp(pools.getValueRow(id, token % page, head),
-                           getValues(entry.request, token) + head * headBytes,
-                           headBytes))
-        what = "value";
-      if (what)
+      Expected<bool> isKey =
+          compare(pools.getKeyRow(id, token % page, head),
+                  getKeys(entry.request, token) + head * headBytes);
+      if (!isKey)
+        return isKey.takeError();
+      Expected<bool> isValue =
+          compare(pools.getValueRow(id, token % page, head),
+                  getValues(entry.request, token) + head * headBytes);
+      if (!isValue)
+        return isValue.takeError();
+      if (!*isKey || !*isValue)
         return createStringError(
             inconvertibleErrorCode(),
             formatv("step {0}: request {1}: the {2} of token {3}, head {4} in "
                     "slot {5} of page {6} is not what was appended",
-                    batch.index, entry.request, what, token, head, token % page,
-                    id));
+                    batch.index, entry.request, *isKey ? "value" : "key", token,
+                    head, token % page, id));
     }
   }
   return Error::success();

@@ -28,33 +28,68 @@ Error inStep(int64_t step, Error error) {
                                toString(std::move(error)));
 }
 
-/// The row tensors of a step: the first rows of buffers that fit any step.
+/// The row tensors of a step, in the backend's memory: the first rows of
+/// buffers that fit any step.
 class StepBuffers {
 public:
-  StepBuffers(const Program &program, const Pools &pools, int64_t maxRows)
-      : program(program), pools(pools),
-        output(program.getOutputType(),
-               {maxRows, program.getQueryHeads(), program.getDim()}),
-        lse(DType::F32, {maxRows, program.getQueryHeads()}) {
+  StepBuffers(const Program &program, const Pools &pools)
+      : program(program), pools(pools) {}
+
+  Error allocate(int64_t maxRows) {
+    int64_t queryShape[] = {maxRows, program.getQueryHeads(), program.getDim()};
+    int64_t newShape[] = {maxRows, program.getKVHeads(), program.getDim()};
+    auto make = [&](HostTensor &tensor, DType type,
+                    ArrayRef<int64_t> shape) -> Error {
+      Expected<HostTensor> made = pools.getMemory().allocate(type, shape);
+      if (!made)
+        return made.takeError();
+      tensor = std::move(*made);
+      return Error::success();
+    };
+    if (Error error = make(output, program.getOutputType(), queryShape))
+      return error;
+    if (Error error =
+            make(lse, DType::F32, ArrayRef<int64_t>(queryShape).drop_back()))
+      return error;
+    if (Error error = make(query, program.getQueryType(), queryShape))
+      return error;
     if (!program.hasAppend())
-      return;
-    int64_t shape[] = {maxRows, program.getKVHeads(), program.getDim()};
-    newKeys = HostTensor(program.getKVType(), shape);
-    newValues = HostTensor(program.getKVType(), shape);
+      return Error::success();
+    if (Error error = make(newKeys, program.getKVType(), newShape))
+      return error;
+    return make(newValues, program.getKVType(), newShape);
   }
 
-  StepTensors get(const KVSource &source, const StepBatch &batch) const {
+  /// Tensors of a step, with the queries and, for a program that appends, the
+  /// new keys and values in them.
+  Expected<StepTensors> fill(const KVSource &source,
+                             const StepBatch &batch) const {
     int64_t rows = batch.getTokens();
+    Memory &memory = pools.getMemory();
     StepTensors tensors;
-    tensors.query = source.getQuery(batch.index, rows);
+    HostTensor made = source.getQuery(batch.index, rows);
+    tensors.query = made;
+    if (!memory.isHost()) {
+      tensors.query = takeRows(query, rows);
+      if (Error error =
+              memory.write(tensors.query.getData(), made.getData(),
+                           made.getNumElements() * getByteSize(made.getType())))
+        return std::move(error);
+    }
     tensors.keys = pools.getKeys();
     tensors.values = pools.getValues();
     tensors.output = takeRows(output, rows);
     tensors.lse = takeRows(lse, rows);
-    if (program.hasAppend()) {
-      tensors.newKeys = takeRows(newKeys, rows);
-      tensors.newValues = takeRows(newValues, rows);
+    if (!program.hasAppend()) {
+      if (Error error = source.append(batch, pools))
+        return std::move(error);
+      return tensors;
     }
+    tensors.newKeys = takeRows(newKeys, rows);
+    tensors.newValues = takeRows(newValues, rows);
+    if (Error error = source.fillNewRows(batch, tensors.newKeys,
+                                         tensors.newValues, memory))
+      return std::move(error);
     return tensors;
   }
 
@@ -67,8 +102,29 @@ private:
 
   const Program &program;
   const Pools &pools;
-  HostTensor newKeys, newValues, output, lse;
+  HostTensor query, newKeys, newValues, output, lse;
 };
+
+/// The step's tensors on the host, for checks: themselves where they are there.
+Expected<StepTensors> fetch(const StepTensors &tensors, const Program &program,
+                            Memory &memory) {
+  if (memory.isHost())
+    return tensors;
+  StepTensors copy = tensors;
+  SmallVector<HostTensor *> all = {&copy.query, &copy.keys, &copy.values,
+                                   &copy.output};
+  if (program.hasLse())
+    all.push_back(&copy.lse);
+  if (program.hasAppend())
+    all.append({&copy.newKeys, &copy.newValues});
+  for (HostTensor *tensor : all) {
+    Expected<HostTensor> here = memory.download(*tensor);
+    if (!here)
+      return here.takeError();
+    *tensor = std::move(*here);
+  }
+  return copy;
+}
 
 StepRecord makeRecord(const Program &program, const ContinuousBatcher &batcher,
                       const StepBatch &batch) {
@@ -121,39 +177,40 @@ Expected<ReplayReport> replay(ContinuousBatcher &batcher,
                                  " slots, but the program has pages of " +
                                  Twine(program.getPageSize()));
   ReplayReport report;
-  report.compileMilliseconds = executor.getCompileMilliseconds();
-  Expected<Pools> pools = Pools::create(program, batching.pages);
+  report.compileMilliseconds = executor.getTimes().compile;
+  Memory &memory = executor.getMemory();
+  Expected<Pools> pools = Pools::create(program, batching.pages, memory);
   if (!pools)
     return pools.takeError();
   report.poolPages = batching.pages;
   report.poolBytes = pools->getBytes();
   KVSource source(program, options.seed, batching.tokenBudget);
-  StepBuffers buffers(program, *pools, batching.tokenBudget);
+  StepBuffers buffers(program, *pools);
+  if (Error error = buffers.allocate(batching.tokenBudget))
+    return std::move(error);
   Checker checker(program, source, *pools, options.seed);
   int64_t scheduleKeys = -1;
 
   while (!batcher.isDone() &&
          (options.steps == 0 || batcher.getCounters().steps < options.steps)) {
     const StepBatch &batch = batcher.beginStep();
-    StepTensors tensors = buffers.get(source, batch);
-    if (program.hasAppend())
-      source.fillNewRows(batch, tensors.newKeys, tensors.newValues);
-    else
-      source.append(batch, *pools);
+    Expected<StepTensors> tensors = buffers.fill(source, batch);
+    if (!tensors)
+      return inStep(batch.index, tensors.takeError());
     StepRecord record = makeRecord(program, batcher, batch);
 
-    Clock::time_point start = Clock::now();
-    if (Error error = executor.plan(batch))
+    std::vector<HostValue> arguments = makeArguments(program, batch, *tensors);
+    std::vector<HostTensor> results = tensors->getResults(program);
+    if (Error error = executor.plan(arguments))
       return inStep(batch.index, std::move(error));
-    record.planMilliseconds = getMilliseconds(start);
-    if (Error error = executor.prepare())
+    record.planMilliseconds = executor.getTimes().plan;
+    if (Error error = executor.run(arguments, results))
       return inStep(batch.index, std::move(error));
-    start = Clock::now();
-    if (Error error = executor.run(tensors))
-      return inStep(batch.index, std::move(error));
-    record.runMilliseconds = getMilliseconds(start);
+    record.runMilliseconds = executor.getTimes().run;
 
-    Expected<std::string> schedule = executor.getSchedule();
+    Expected<std::string> schedule = executor.hasPlans()
+                                         ? executor.getScheduleJson()
+                                         : Expected<std::string>("");
     if (!schedule)
       return inStep(batch.index, schedule.takeError());
     if (!schedule->empty()) {
@@ -171,8 +228,11 @@ Expected<ReplayReport> replay(ContinuousBatcher &batcher,
       scheduleKeys = record.keys;
     }
 
+    Expected<StepTensors> here = fetch(*tensors, program, memory);
+    if (!here)
+      return inStep(batch.index, here.takeError());
     Expected<CheckResult> checked =
-        checker.check(batch, tensors, options.checksPerStep);
+        checker.check(batch, *here, options.checksPerStep);
     if (!checked)
       return checked.takeError();
     record.checkedRows = checked->rows;
@@ -195,7 +255,8 @@ Expected<ReplayReport> replay(ContinuousBatcher &batcher,
     report.checkedRows += record.checkedRows;
     report.maxError = std::max(report.maxError, record.maxError);
     report.steps.push_back(record);
-    pools->poison(batcher.endStep());
+    if (Error error = pools->poison(batcher.endStep()))
+      return std::move(error);
     if (options.onStep)
       options.onStep(record);
   }

@@ -207,3 +207,22 @@ bool HostTensor::isContiguous() const {
          llvm::ArrayRef<int64_t>(strides) ==
              llvm::ArrayRef<int64_t>(contiguousStrides(shape));
 }
+
+void fi::copyTensor(const HostTensor &from, const HostTensor &to) {
+  int64_t bytes = getByteSize(from.getType());
+  int64_t count = from.getNumElements();
+  if (from.isContiguous() && to.isContiguous()) {
+    if (count > 0)
+      std::memcpy(to.getData(), from.getData(), count * bytes);
+    return;
+  }
+  llvm::SmallVector<int64_t, 4> index(from.getRank(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(to.at(index), from.at(index), bytes);
+    for (int64_t d = from.getRank(); d-- > 0;) {
+      if (++index[d] < from.getSize(d))
+        break;
+      index[d] = 0;
+    }
+  }
+}

@@ -302,7 +302,7 @@ bool Case::execute(Executor &executor, llvm::ArrayRef<HostValue> arguments,
   for (HostTensor &result : results)
     std::memset(result.getData(), 0xff,
                 result.getNumElements() * getByteSize(result.getType()));
-  if (llvm::Error error = executor.run(arguments, results))
+  if (llvm::Error error = executor.runOnHost(arguments, results))
     return report(std::move(error), what);
   return true;
 }
@@ -362,7 +362,7 @@ std::string Case::getError(Planned planned) {
   auto results = cpu->allocateResults(arguments);
   if (!results)
     return llvm::toString(results.takeError());
-  if (llvm::Error error = cpu->run(arguments, *results))
+  if (llvm::Error error = cpu->runOnHost(arguments, *results))
     return llvm::toString(std::move(error));
   ADD_FAILURE() << "expected an error";
   return "";

@@ -97,13 +97,11 @@ cl::opt<bool> printOnly("print-program",
                         cl::desc("print the program that would run, and stop"),
                         cl::cat(category));
 
-enum class Backend { CPU, Reference };
-cl::opt<Backend> backend(
-    "backend", cl::desc("what executes the steps"),
-    cl::values(clEnumValN(Backend::CPU, "cpu", "this machine (default)"),
-               clEnumValN(Backend::Reference, "reference",
-                          "the interpreter: for tiny sizes")),
-    cl::init(Backend::CPU), cl::cat(category));
+cl::opt<std::string> backend(
+    "backend",
+    cl::desc("what executes the steps: cpu (default); level2 and reference, "
+             "interpreters for tiny sizes"),
+    cl::value_desc("name"), cl::init("cpu"), cl::cat(category));
 cl::opt<int> workers("workers", cl::desc("threads; all if not given"),
                      cl::value_desc("N"), cl::init(0), cl::cat(category));
 cl::opt<std::string>
@@ -199,25 +197,6 @@ Expected<ProgramOptions> getProgramOptions() {
   return options;
 }
 
-/// --split in the runtime's terms.
-Error setSplit(CPUExecutorOptions &options) {
-  StringRef text = split;
-  if (text.empty())
-    return Error::success();
-  if (text == "balanced")
-    options.splitPolicy = 1;
-  else if (text == "none")
-    options.splitPolicy = 3;
-  else if (text.consume_front("fixed:") &&
-           !text.getAsInteger(10, options.splitKeys) && options.splitKeys > 0)
-    options.splitPolicy = 2;
-  else
-    return makeError("--split: expected balanced, fixed:KEYS or none, but got "
-                     "'" +
-                     split + "'");
-  return Error::success();
-}
-
 Error runTool() {
   for (auto [option, value, least, most] :
        {std::tuple<StringRef, int64_t, int64_t, int64_t>{"steps", steps, 0,
@@ -252,16 +231,16 @@ Error runTool() {
     outs() << text;
     return Error::success();
   }
-  CPUExecutorOptions cpuOptions;
-  cpuOptions.workers = workers;
-  cpuOptions.pages = pages;
-  if (Error error = setSplit(cpuOptions))
-    return error;
+  ExecutorOptions executorOptions;
+  executorOptions.workers = workers;
+  auto policy = parseSplit(split);
+  if (!policy)
+    return makeError("--" + toString(policy.takeError()));
+  std::tie(executorOptions.split, executorOptions.splitKeys) = *policy;
 
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
-  if (backend == Backend::CPU)
-    cpu::registerCompiler(registry);
+  cpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   Expected<LoadedProgram> loaded =
       parseProgram(context, text, name, programName);
@@ -289,16 +268,11 @@ Error runTool() {
   if (!batcher)
     return batcher.takeError();
 
-  std::unique_ptr<Executor> executor;
-  if (backend == Backend::Reference) {
-    executor = createReferenceExecutor(program);
-  } else {
-    Expected<std::unique_ptr<Executor>> made =
-        createCPUExecutor(program, cpuOptions);
-    if (!made)
-      return made.takeError();
-    executor = std::move(*made);
-  }
+  auto made = fi::Executor::create(backend, *loaded->module,
+                                   program.getOp().getName(), executorOptions);
+  if (!made)
+    return made.takeError();
+  fi::Executor &executor = **made;
 
   outs() << "trace    "
          << (traceFile.empty()
@@ -308,7 +282,7 @@ Error runTool() {
          << "program  " << program.describe() << "\n"
          << "batches  up to " << inFlight << " requests in flight, " << budget
          << " tokens a step\n"
-         << "backend  " << executor->describe() << "\n\n";
+         << "backend  " << executor.describe() << "\n\n";
   outs().flush();
 
   ReplayOptions options;
@@ -319,7 +293,7 @@ Error runTool() {
   Progress progress(outs(), outs().is_displayed(), steps);
   options.onStep = [&](const StepRecord &record) { progress.update(record); };
   Expected<ReplayReport> report =
-      replay::replay(*batcher, program, *executor, options);
+      replay::replay(*batcher, program, executor, options);
   progress.finish();
   if (!report)
     return report.takeError();
@@ -334,10 +308,10 @@ Error runTool() {
   if (!plotFile.empty()) {
     if (report->schedule.empty())
       return makeError(
-          backend == Backend::Reference
-              ? Twine("--plot-schedule: the reference backend has no schedule")
-              : "--plot-schedule: step " + Twine(plotStep) +
-                    " did not take place, or no step had prompts and decoding");
+          executor.hasPlans()
+              ? "--plot-schedule: step " + Twine(plotStep) +
+                    " did not take place, or no step had prompts and decoding"
+              : "--plot-schedule: the " + backend + " backend has no schedule");
     Expected<std::string> svg = plotSchedule(report->schedule);
     if (!svg)
       return svg.takeError();

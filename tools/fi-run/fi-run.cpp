@@ -69,8 +69,8 @@ static cl::opt<bool> nanUnused(
 
 static cl::opt<std::string> backendName(
     "backend", cl::value_desc("name"), cl::cat(category),
-    cl::desc("cpu: compiled for this machine; reference: interpreted in double "
-             "(default: cpu)"));
+    cl::desc("cpu: compiled for this machine; level2: its kernels interpreted; "
+             "reference: the program interpreted in double (default: cpu)"));
 static cl::list<std::string> compareNames(
     "compare", cl::CommaSeparated, cl::value_desc("backend,..."),
     cl::cat(category),
@@ -205,7 +205,7 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
   unsigned runs = writesArguments(signature) ? 1 : std::max(1u, +repeat);
   double fastest = 0;
   for (unsigned i = 0; i < runs; ++i) {
-    if (Error error = executor.run(out.arguments, out.results))
+    if (Error error = executor.runOnHost(out.arguments, out.results))
       return error;
     double time = executor.getTimes().run;
     fastest = i == 0 ? time : std::min(fastest, time);
@@ -337,10 +337,7 @@ static Expected<bool> runTool() {
   // Roles that comparing needs are in the text alone.
   Signature textSignature = signature;
   if (module) {
-    auto program = findProgram(*module, signature.program);
-    if (!program)
-      return program.takeError();
-    auto fromText = getSignature(*program);
+    auto fromText = getSignature(*module, signature.program);
     if (!fromText)
       return fromText.takeError();
     textSignature = std::move(*fromText);

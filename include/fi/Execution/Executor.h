@@ -6,15 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // One interface over everything that can execute a program: the reference
-// interpreter, code compiled for this CPU in process, a compiled package. A
-// batch is planned once and run any number of times, as with the runtime
-// itself.
+// interpreter, the interpreter of level 2, code compiled for this CPU in
+// process, a compiled package. A batch is planned once and run any number of
+// times, as with the runtime itself. Tools and replays know backends only
+// through it: another one is another Executor, and another Memory where it does
+// not share the host's.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FI_EXECUTION_EXECUTOR_H
 #define FI_EXECUTION_EXECUTOR_H
 
+#include "fi/Execution/Memory.h"
 #include "fi/Execution/Signature.h"
 #include "fi/Interpreter/Reference.h"
 #include "llvm/Support/Error.h"
@@ -54,7 +57,8 @@ public:
   virtual ~Executor();
 
   /// Makes program `name` of `module` (the only one, if empty) executable on a
-  /// backend of getBackends().
+  /// backend of getBackends(). A module may be at level 2: kernels and one
+  /// fi_tile.package, which all backends but the reference execute.
   static llvm::Expected<std::unique_ptr<Executor>>
   create(llvm::StringRef backend, mlir::ModuleOp module, llvm::StringRef name,
          const ExecutorOptions &options);
@@ -73,17 +77,29 @@ public:
                               int64_t splitKeys) {
     (void)workers, (void)split, (void)splitKeys;
   }
+  /// For people: "cpu, 2 workers".
+  virtual std::string describe() const { return name; }
+  /// Where the tensors of `run` live.
+  virtual Memory &getMemory() { return getHostMemory(); }
+
   /// Plans a batch: all arguments in program order, of which the run arguments
-  /// tell shapes only. Another call plans another batch.
+  /// tell shapes only; those of the plan are the host's. Makes ready what a run
+  /// needs. Another call plans another batch.
   virtual llvm::Error plan(llvm::ArrayRef<HostValue> arguments) = 0;
-  /// Runs the plan. `results` must be as allocateResults makes them.
+  /// Runs the plan on tensors in the backend's memory. `results` must be as
+  /// allocateResults makes them, or of the same shapes there.
   virtual llvm::Error run(llvm::ArrayRef<HostValue> arguments,
                           llvm::MutableArrayRef<HostTensor> results) = 0;
-  /// Tensors of the results' shapes.
+  /// Runs the plan on the host's tensors, wherever the backend's are: they are
+  /// copied there, and results and pools that the program writes back.
+  llvm::Error runOnHost(llvm::ArrayRef<HostValue> arguments,
+                        llvm::MutableArrayRef<HostTensor> results);
+  /// Tensors of the results' shapes, of the host.
   llvm::Expected<std::vector<HostTensor>>
   allocateResults(llvm::ArrayRef<HostValue> arguments) const;
 
   /// What the plan chose and why; an error where a backend has no plan.
+  virtual bool hasPlans() const { return false; }
   virtual llvm::Expected<std::string> explain();
   /// Who does what, as JSON (docs/planner.md).
   virtual llvm::Expected<std::string> getScheduleJson();

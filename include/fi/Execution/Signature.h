@@ -15,6 +15,7 @@
 #define FI_EXECUTION_SIGNATURE_H
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FITile/IR/FITile.h"
 #include "fi/Support/HostTensor.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -91,9 +92,16 @@ struct Signature {
 };
 
 llvm::Expected<Signature> getSignature(ProgramOp program);
+/// Of the program `name` (the only one, if empty), or of a module at level 2,
+/// of its fi_tile.package.
+llvm::Expected<Signature> getSignature(mlir::ModuleOp module,
+                                       llvm::StringRef name);
 /// From a manifest (docs/abi.md).
 llvm::Expected<Signature> parseSignature(llvm::StringRef manifest);
 
+/// The package of a module at level 2, which has one.
+llvm::Expected<tile::PackageOp> findPackage(mlir::ModuleOp module,
+                                            llvm::StringRef name);
 /// The program of that name; if the name is empty, the only one.
 llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
                                       llvm::StringRef name);

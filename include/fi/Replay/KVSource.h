@@ -15,23 +15,27 @@
 #ifndef FI_REPLAY_KVSOURCE_H
 #define FI_REPLAY_KVSOURCE_H
 
+#include "fi/Execution/Memory.h"
 #include "fi/Replay/Batching.h"
 #include "fi/Replay/Program.h"
 #include "llvm/Support/Error.h"
 
 namespace fi::replay {
 
-/// The pools of a replay, and where a token's row lies in them. Written from
-/// the description of the layouts; shares nothing with the compiler's
-/// addresses.
+/// The pools of a replay in a backend's memory, and where a token's row lies in
+/// them. Written from the description of the layouts; shares nothing with the
+/// compiler's addresses.
 class Pools {
 public:
   /// Allocates the pools and fills them with NaN: whoever reads a slot that was
   /// never written gives itself away.
-  static llvm::Expected<Pools> create(const Program &program, int64_t pages);
+  static llvm::Expected<Pools> create(const Program &program, int64_t pages,
+                                      Memory &memory);
 
   const HostTensor &getKeys() const { return keys; }
   const HostTensor &getValues() const { return values; }
+  Memory &getMemory() const { return *memory; }
+  /// Addresses in the pools' memory.
   char *getKeyRow(int32_t page, int64_t slot, int64_t head) const {
     return getRow(keys, page, slot, head);
   }
@@ -39,7 +43,7 @@ public:
     return getRow(values, page, slot, head);
   }
   /// Fills pages with NaN again, after they were given back.
-  void poison(llvm::ArrayRef<int32_t> pages) const;
+  llvm::Error poison(llvm::ArrayRef<int32_t> pages) const;
   int64_t getBytes() const { return 2 * poolBytes; }
 
 private:
@@ -47,7 +51,7 @@ private:
                int64_t head) const;
 
   HostTensor keys, values;
-  std::shared_ptr<void> memory;
+  Memory *memory = nullptr;
   int64_t poolBytes = 0, pageBytes = 0;
   HeadOrder order = HeadOrder::HND;
 };
@@ -63,17 +67,17 @@ public:
   const char *getValues(int64_t request, int64_t token) const {
     return getTokenRow(2 * (uint64_t(request) << 32 | uint64_t(token)) + 1);
   }
-  /// Queries of all rows of a step.
+  /// Queries of all rows of a step, the host's.
   HostTensor getQuery(int64_t step, int64_t rows) const;
   /// Largest magnitude of any value.
   double getMaxValue() const { return maxValue; }
 
   /// Writes the new tokens of a batch, one behind the other, as the program's
   /// arguments for appending.
-  void fillNewRows(const StepBatch &batch, const HostTensor &keys,
-                   const HostTensor &values) const;
+  llvm::Error fillNewRows(const StepBatch &batch, const HostTensor &keys,
+                          const HostTensor &values, Memory &memory) const;
   /// Writes the new tokens of a batch into their pages.
-  void append(const StepBatch &batch, const Pools &pools) const;
+  llvm::Error append(const StepBatch &batch, const Pools &pools) const;
   /// Checks that the pages of one entry hold its keys and values, all of them
   /// and nothing else.
   llvm::Error verify(const StepBatch &batch, unsigned entry,

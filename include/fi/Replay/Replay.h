@@ -14,9 +14,10 @@
 #ifndef FI_REPLAY_REPLAY_H
 #define FI_REPLAY_REPLAY_H
 
+#include "fi/Execution/Executor.h"
 #include "fi/Replay/Batching.h"
-#include "fi/Replay/Executor.h"
 #include "fi/Replay/Program.h"
+#include "fi/Replay/Step.h"
 #include "llvm/Support/Error.h"
 #include <functional>
 #include <string>

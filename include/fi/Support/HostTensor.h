@@ -52,6 +52,12 @@ public:
   /// Borrowed; strides in elements, contiguous if empty.
   HostTensor(DType type, llvm::ArrayRef<int64_t> shape, void *data,
              llvm::ArrayRef<int64_t> strides = {});
+  /// Contiguous, in memory that copies of the tensor keep.
+  HostTensor(DType type, llvm::ArrayRef<int64_t> shape,
+             std::shared_ptr<void> memory)
+      : HostTensor(type, shape, memory.get()) {
+    owner = std::move(memory);
+  }
 
   DType getType() const { return type; }
   llvm::ArrayRef<int64_t> getShape() const { return shape; }
@@ -83,6 +89,9 @@ private:
   void *data = nullptr;
   std::shared_ptr<void> owner;
 };
+
+/// Copies the elements of a tensor to another of its type and shape.
+void copyTensor(const HostTensor &from, const HostTensor &to);
 
 } // namespace fi
 

@@ -234,15 +234,19 @@ Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
                                   KVPart::Keys, viewValue, item, key);
   Value firstPosition =
       arith::AddIOp::create(b, loc, key, field(Field::KVOrigin));
-  Value rowPosition =
-      IotaOp::create(b, loc, tile(keys, 1, b.getIndexType()), firstPosition);
-  FailureOr<SmallVector<Value>> k = buildOperand(
-      loaded, op.getKeyRegion(), field(Field::KVHead), rowPosition);
-  if (failed(k))
-    return {};
+  SmallVector<Value> k = {loaded};
+  if (op.getPairing()) {
+    Value rowPosition =
+        IotaOp::create(b, loc, tile(keys, 1, b.getIndexType()), firstPosition);
+    FailureOr<SmallVector<Value>> made = buildOperand(
+        loaded, op.getKeyRegion(), field(Field::KVHead), rowPosition);
+    if (failed(made))
+      return {};
+    k = *made;
+  }
   auto scoresType = tile(rows, keys, b.getF32Type());
   Value scores;
-  for (auto [left, right] : llvm::zip_equal(query, *k)) {
+  for (auto [left, right] : llvm::zip_equal(query, k)) {
     Value product = DotOp::create(b, loc, scoresType, left, right, Value(),
                                   /*transpose=*/true);
     scores = scores ? arith::AddFOp::create(b, loc, scores, product).getResult()

@@ -11,9 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Replay/Replay.h"
+#include "fi/Execution/Inputs.h"
 #include "fi/InitAll.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <cstring>
+#include <list>
 
 using namespace fi;
 using namespace fi::replay;
@@ -29,29 +32,100 @@ std::vector<TraceRequest> makeTrace() {
 class SpoiledExecutor : public Executor {
 public:
   using Spoil = std::function<void(const StepBatch &, const StepTensors &)>;
-  SpoiledExecutor(const Program &program, Spoil spoil)
-      : executor(createReferenceExecutor(program)), spoil(std::move(spoil)) {}
+  SpoiledExecutor(const Program &program, const ContinuousBatcher &batcher,
+                  std::unique_ptr<Executor> made, Spoil spoil)
+      : Executor("spoiled"), program(program), batcher(batcher),
+        executor(std::move(made)), spoil(std::move(spoil)) {}
 
-  std::string describe() const override { return "spoiled"; }
-  llvm::Error plan(const StepBatch &batch) override {
-    planned = batch;
-    return executor->plan(batch);
+  llvm::Error plan(llvm::ArrayRef<HostValue> arguments) override {
+    return executor->plan(arguments);
   }
-  llvm::Error prepare() override { return executor->prepare(); }
-  llvm::Error run(const StepTensors &tensors) override {
-    if (llvm::Error error = executor->run(tensors))
+  llvm::Error run(llvm::ArrayRef<HostValue> arguments,
+                  llvm::MutableArrayRef<HostTensor> results) override {
+    if (llvm::Error error = executor->run(arguments, results))
       return error;
-    spoil(planned, tensors);
+    StepTensors tensors;
+    tensors.keys = arguments[program.getArgument(Role::Keys)].getTensor();
+    tensors.values = arguments[program.getArgument(Role::Values)].getTensor();
+    tensors.output = results[0];
+    tensors.lse = results[1];
+    spoil(batcher.getBatch(), tensors);
     return llvm::Error::success();
-  }
-  llvm::Expected<std::string> getSchedule() override {
-    return executor->getSchedule();
   }
 
 private:
+  const Program &program;
+  const ContinuousBatcher &batcher;
   std::unique_ptr<Executor> executor;
   Spoil spoil;
-  StepBatch planned;
+};
+
+/// Memory of a device that does not exist: using its addresses on the host is a
+/// fault.
+class ForeignMemory : public Memory {
+public:
+  static constexpr uintptr_t kOffset = uintptr_t(1) << 62;
+  static void *toHost(const void *address) {
+    return reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(address) -
+                                    kOffset);
+  }
+
+  bool isHost() const override { return false; }
+  llvm::Expected<HostTensor> allocate(DType type,
+                                      llvm::ArrayRef<int64_t> shape) override {
+    HostTensor &kept = tensors.emplace_back(type, shape);
+    return HostTensor(
+        type, shape,
+        reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(kept.getData()) +
+                                 kOffset));
+  }
+  llvm::Error write(void *to, const void *from, int64_t bytes) override {
+    std::memcpy(toHost(to), from, bytes);
+    return llvm::Error::success();
+  }
+  llvm::Error read(void *to, const void *from, int64_t bytes) override {
+    std::memcpy(to, toHost(from), bytes);
+    return llvm::Error::success();
+  }
+  llvm::Error fill(void *to, int byte, int64_t bytes) override {
+    std::memset(toHost(to), byte, bytes);
+    return llvm::Error::success();
+  }
+
+private:
+  std::list<HostTensor> tensors;
+};
+
+/// The reference on a device of its own.
+class ForeignExecutor : public Executor {
+public:
+  explicit ForeignExecutor(std::unique_ptr<Executor> made)
+      : Executor("foreign"), executor(std::move(made)) {
+    signature = executor->getSignature();
+  }
+  Memory &getMemory() override { return memory; }
+  llvm::Error plan(llvm::ArrayRef<HostValue> arguments) override {
+    return executor->plan(arguments);
+  }
+  llvm::Error run(llvm::ArrayRef<HostValue> arguments,
+                  llvm::MutableArrayRef<HostTensor> results) override {
+    auto take = [](const HostTensor &tensor) {
+      return HostTensor(tensor.getType(), tensor.getShape(),
+                        ForeignMemory::toHost(tensor.getData()));
+    };
+    std::vector<HostValue> here(arguments.begin(), arguments.end());
+    for (auto [info, value] : llvm::zip(signature.arguments, here))
+      if (!info.isPlan)
+        value = HostValue(take(value.getTensor()));
+    std::vector<HostTensor> outputs;
+    for (const HostTensor &result : results)
+      outputs.push_back(take(result));
+    return executor->run(here, outputs);
+  }
+
+private:
+  ForeignMemory memory;
+  std::unique_ptr<Executor> executor;
 };
 
 class ReplayTest : public testing::Test {
@@ -82,7 +156,15 @@ protected:
     auto batcher = ContinuousBatcher::create(makeTrace(), batching);
     if (!batcher)
       return batcher.takeError();
-    SpoiledExecutor executor(loaded->program, std::move(spoil));
+    auto made = Executor::create("reference", *loaded->module, "", {});
+    if (!made)
+      return made.takeError();
+    if (onDevice) {
+      ForeignExecutor executor(std::move(*made));
+      return replay::replay(*batcher, loaded->program, executor, options);
+    }
+    SpoiledExecutor executor(loaded->program, *batcher, std::move(*made),
+                             std::move(spoil));
     return replay::replay(*batcher, loaded->program, executor, options);
   }
   std::string errorOf(SpoiledExecutor::Spoil spoil) {
@@ -94,6 +176,7 @@ protected:
   ProgramOptions sizes;
   BatchingOptions batching;
   ReplayOptions options;
+  bool onDevice = false;
 };
 
 void spoilNothing(const StepBatch &, const StepTensors &) {}
@@ -123,6 +206,53 @@ TEST_F(ReplayTest, WholeTraceInEachLayoutAndType) {
         EXPECT_GT(report->reusedPages, 0);
         EXPECT_THAT(report->getMissingEvents(), testing::IsEmpty());
       }
+}
+
+/// No address of a backend's memory is used but through its interface.
+TEST_F(ReplayTest, OnADeviceWithMemoryOfItsOwn) {
+  onDevice = true;
+  for (bool append : {true, false}) {
+    sizes.append = append;
+    auto report = run(spoilNothing);
+    ASSERT_TRUE(bool(report)) << llvm::toString(report.takeError());
+    EXPECT_EQ(report->counters.completed, 6);
+    EXPECT_EQ(report->maxError, 0);
+    EXPECT_GT(report->checkedRows, 0);
+  }
+}
+
+/// As fi-run does: the host's tensors go there, results and pools come back.
+TEST_F(ReplayTest, RunsTheHostsTensorsOnADevice) {
+  auto loaded = parseProgram(context, printProgram(sizes), "p.mlir");
+  ASSERT_TRUE(bool(loaded)) << llvm::toString(loaded.takeError());
+  std::vector<std::vector<HostTensor>> results;
+  std::vector<HostTensor> pools;
+  Batch batch;
+  batch.hasRequests = true;
+  batch.requests = {{1, 5}, {3, 9}};
+  for (bool isForeign : {false, true}) {
+    auto made = Executor::create("reference", *loaded->module, "", {});
+    ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
+    std::unique_ptr<Executor> executor = std::move(*made);
+    if (isForeign)
+      executor = std::make_unique<ForeignExecutor>(std::move(executor));
+    auto inputs = makeInputs(executor->getSignature(), batch, {});
+    ASSERT_TRUE(bool(inputs)) << llvm::toString(inputs.takeError());
+    auto outputs = executor->allocateResults(*inputs);
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    ASSERT_FALSE(bool(executor->plan(*inputs)));
+    ASSERT_FALSE(bool(executor->runOnHost(*inputs, *outputs)));
+    results.push_back(std::move(*outputs));
+    pools.push_back(
+        (*inputs)[loaded->program.getArgument(Role::Keys)].getTensor());
+  }
+  auto isEqual = [](const HostTensor &a, const HostTensor &b) {
+    return std::memcmp(a.getData(), b.getData(),
+                       a.getNumElements() * getByteSize(a.getType())) == 0;
+  };
+  EXPECT_TRUE(isEqual(results[0][0], results[1][0]));
+  EXPECT_TRUE(isEqual(results[0][1], results[1][1]));
+  EXPECT_TRUE(isEqual(pools[0], pools[1]));
 }
 
 TEST_F(ReplayTest, StopsAfterTheStepsAskedForAndMissesEvents) {
