@@ -31,8 +31,11 @@ const Function *unwrap(const fi_emu_function *f) {
   return reinterpret_cast<const Function *>(f);
 }
 
-bool parseOptions(const char *text, Options &options, std::string &error) {
-  std::string all = text ? text : "";
+} // namespace
+
+bool fi::emulator::parseOptions(std::string_view text, Options &options,
+                                std::string &error) {
+  std::string all(text);
   size_t at = 0;
   while (at < all.size()) {
     size_t end = all.find(',', at);
@@ -65,8 +68,6 @@ bool parseOptions(const char *text, Options &options, std::string &error) {
   return true;
 }
 
-} // namespace
-
 extern "C" {
 
 const char *fi_emu_last_error(void) { return lastError().c_str(); }
@@ -78,7 +79,7 @@ int fi_emu_device_create(const char *target, const char *options,
   if (!target || !out)
     return result(false,
                   "expected a target and a place for the device, but got NULL");
-  if (!parseOptions(options, parsed, error))
+  if (!parseOptions(options ? options : "", parsed, error))
     return result(false, error);
   auto device = Device::create(target, parsed, error);
   if (!device)

@@ -77,8 +77,9 @@ NaiveBatch::NaiveBatch(const fi_driver *driver, std::vector<int64_t> queries_,
       x = float(int32_t(random() % 2001) - 1000) / 500;
   };
   fill(q, rowCount * heads * dim);
-  fill(newK, qo.back() * kvHeads * dim);
-  fill(newV, qo.back() * kvHeads * dim);
+  // Padding rows are new tokens, too, of nobody.
+  fill(newK, rowCount * kvHeads * dim);
+  fill(newV, rowCount * kvHeads * dim);
   fill(k, pageCount * kvHeads * page * dim);
   fill(v, pageCount * kvHeads * page * dim);
   o.resize(rowCount * heads * dim);
@@ -96,8 +97,8 @@ NaiveBatch::NaiveBatch(const fi_driver *driver, std::vector<int64_t> queries_,
   table(pages);
   table(last);
   run.push_back(onDevice(q, {rowCount, heads, dim}));
-  run.push_back(onDevice(newK, {qo.back(), kvHeads, dim}));
-  run.push_back(onDevice(newV, {qo.back(), kvHeads, dim}));
+  run.push_back(onDevice(newK, {rowCount, kvHeads, dim}));
+  run.push_back(onDevice(newV, {rowCount, kvHeads, dim}));
   run.push_back(onDevice(k, {pageCount, kvHeads, page, dim}));
   run.push_back(onDevice(v, {pageCount, kvHeads, page, dim}));
   fi_value scalar = {};

@@ -153,6 +153,10 @@ private:
       if (problem.empty())
         problem = made.compare(stream);
       report(what, problem);
+      char *text = nullptr;
+      if (options.explain && fi_plan_explain(plan, &text) == FI_OK)
+        std::printf("%s", text);
+      fi_string_free(text);
       if (!problem.empty() || !options.capture || policy != FI_SPLIT_DEFAULT)
         continue;
       problem = made.reset(stream);

@@ -23,7 +23,8 @@ using Capture = std::function<std::string(
 struct Options {
   std::string package;
   int32_t device = 0;
-  bool small = false; // batches that an emulator does in seconds
+  bool small = false;   // batches that an emulator does in seconds
+  bool explain = false; // print what each plan has chosen
   Capture capture;
 };
 

@@ -5,14 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   fi-gpu-smoke [--device N] [PACKAGE]
+//   fi-gpu-smoke [--device N | --emulate CHIP] [--explain] [PACKAGE]
 //
 // Runs the package written by hand (test/data/gpu/naive, the default) on a GPU
 // through the runtime and checks what comes out. Needs the CUDA driver and
-// nothing else. Exit status: 0 all passed, 1 something failed, 77 no GPU.
+// nothing else; with --emulate (smaller batches on an emulated sm_80, say) not
+// even that. Exit status: 0 all passed, 1 something failed, 77 no GPU.
 //
 //===----------------------------------------------------------------------===//
 #include "Smoke.h"
+
+#include "fi-emulator/fi_emulator_driver.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -70,16 +73,28 @@ int main(int argc, char **argv) {
   Options options;
   options.package = "test/data/gpu/naive";
   options.capture = captureCuda;
+  const fi_driver *driver = nullptr;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
       options.device = std::atoi(argv[++i]);
+    } else if (std::strcmp(argv[i], "--emulate") == 0 && i + 1 < argc) {
+      driver = fi_emulator_driver(argv[++i], "check");
+      options.small = true;
+      options.capture = nullptr;
+      if (!driver) {
+        std::fprintf(stderr, "fi-gpu-smoke: %s\n", fi_emu_last_error());
+        return 2;
+      }
+    } else if (std::strcmp(argv[i], "--explain") == 0) {
+      options.explain = true;
     } else if (argv[i][0] == '-') {
-      std::fprintf(stderr, "usage: fi-gpu-smoke [--device N] [PACKAGE]\n");
+      std::fprintf(stderr, "usage: fi-gpu-smoke [--device N | --emulate CHIP] "
+                           "[--explain] [PACKAGE]\n");
       return std::strcmp(argv[i], "--help") == 0 ? 0 : 2;
     } else {
       options.package = argv[i];
     }
   }
-  int failures = runSmoke(nullptr, options);
+  int failures = runSmoke(driver, options);
   return failures < 0 ? 77 : failures > 0;
 }

@@ -107,6 +107,11 @@ struct Options {
   bool countAccesses = false;
 };
 
+/// "check", "stats", "stop", "seed=N", "steps=N", "sms=N", separated by commas.
+/// False and a sentence if something else is there.
+FI_EMULATOR_EXPORT bool parseOptions(std::string_view text, Options &options,
+                                     std::string &error);
+
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
