@@ -16,6 +16,7 @@
 namespace fi::emulator {
 
 class Checker;
+std::string hex32(uint32_t value);
 
 /// Runs all blocks of a grid. Blocks are resident in order and take turns, so
 /// that blocks that wait for each other make progress as on hardware.
