@@ -23,6 +23,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace fi;
@@ -66,13 +67,15 @@ static cl::opt<std::string>
 static cl::opt<std::string> targetText(
     "target", cl::value_desc("native|cpu|cuda|sm_80|...|#fi.target<...>"),
     cl::cat(category),
-    cl::desc("What to compile for: this machine (native); any x86-64 CPU with "
-             "vectors of --vector-bits (cpu); this machine's GPU (cuda, and "
-             "native with --fi-to-ptx); an NVIDIA chip (sm_75, sm_80, "
-             "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
-             "sm_121a); an attribute, for example "
-             "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
-             "module's fi.target, else native)"));
+    cl::desc(
+        "What to compile for: this machine (native); any x86-64 CPU with "
+        "vectors of --vector-bits (cpu); this machine's GPU (cuda, and "
+        "native with --fi-to-ptx); an NVIDIA chip (sm_75, sm_80, "
+        "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
+        "sm_121a), or all of them (all, for --fi-to-ptx with a directory); "
+        "an attribute, for example "
+        "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
+        "module's fi.target, else native)"));
 static cl::opt<unsigned> vectorBits(
     "vector-bits", cl::value_desc("128|256|512"), cl::init(256),
     cl::cat(category),
@@ -256,6 +259,23 @@ static Error runForGPU(mlir::ModuleOp module) {
   return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
 }
 
+/// PTX for every chip: DIR/sm_80.ptx and so on. What a chip cannot do does not
+/// stop the others.
+static Error runForAll(mlir::ModuleOp module) {
+  if (std::error_code code = llvm::sys::fs::create_directories(outputPath))
+    return createStringError("cannot make '" + outputPath +
+                             "': " + code.message());
+  std::string directory = outputPath, failures;
+  for (const sm::Target &chip : sm::getTargets()) {
+    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), chip));
+    outputPath = inDirectory(directory, (chip.name + ".ptx").str());
+    if (Error error = runForGPU(module))
+      failures += (failures.empty() ? "" : "\nfi-translate: error: ") +
+                  (chip.name + ": " + llvm::toString(std::move(error))).str();
+  }
+  return failures.empty() ? Error::success() : createStringError(failures);
+}
+
 static Error runTool() {
   if (optLevel > 3)
     return createStringError("--fi-opt-level: expected 0 to 3, but got " +
@@ -264,13 +284,17 @@ static Error runTool() {
   if (isPackage && outputPath == "-")
     return createStringError("--fi-to-package: expected -o with a directory, "
                              "but got none");
+  bool isForAll = targetText == "all";
+  if (isForAll && (action != Action::PTX || outputPath == "-"))
+    return createStringError("--target=all: expected --fi-to-ptx and -o with a "
+                             "directory");
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
   gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<FIDialect>();
-  auto target = getTarget(context);
+  Expected<TargetAttr> target = isForAll ? TargetAttr() : getTarget(context);
   if (!target)
     return target.takeError();
 
@@ -286,6 +310,8 @@ static Error runTool() {
   if (*target)
     (*module)->setAttr(kTargetAttr, *target);
 
+  if (isForAll)
+    return runForAll(*module);
   auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
   if (attr && attr.getChip())
     return runForGPU(*module);
