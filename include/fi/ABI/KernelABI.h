@@ -54,10 +54,11 @@ typedef struct fi_item {
   int32_t range_begin; /* index into fi_work.ranges */
   int32_t full_ranges;
   int32_t partial_ranges;
-  int32_t slot;       /* attention: state slot to write, or -1 for outputs;
-                         merge: first slot to read */
-  int32_t slot_count; /* merge: number of consecutive slots; else 1 */
-  int32_t reserved;
+  int32_t slot;        /* attention: state slot to write, or -1 for outputs;
+                          merge: first slot to read */
+  int32_t slot_count;  /* merge: number of consecutive slots; a piece for a body
+                          that merges itself: slots of its tile; else 1 */
+  int32_t first_slot;  /* such a piece: first slot of its tile; else 0 */
   int64_t q_begin;     /* row of the request's token 0 in the query tensor */
   int64_t q_len;       /* query tokens of the request */
   int64_t kv_len;      /* keys of the request's view */
@@ -90,7 +91,8 @@ typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
  *
  *   const fi_item *items, const fi_key_range *ranges,
  *   float *state_o, float *state_lse,  as in fi_work (null without states)
- *   uint32_t *counters,                null where the body has none
+ *   uint32_t *counters,                null where the body has none; else
+ *                                      one for each slot, 0 before and after
  *   int64_t begin, int64_t end
  *
  * All pointers are memory of the device. The grid and the CTAs have one

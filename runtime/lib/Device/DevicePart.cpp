@@ -109,7 +109,16 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
   size_t rangeBytes = plan.lists.ranges.size() * sizeof(fi_key_range);
   size_t ranges = align(itemBytes);
   size_t tables = ranges + align(rangeBytes);
-  used = tables + plan.tableBytes.size();
+  size_t counters = tables + align(plan.tableBytes.size());
+  auto countersOf = [&](const Launch &launch) {
+    bool counts =
+        launch.merge == none && launch.slots > 0 &&
+        manifest.stages[launch.stage].bodies[launch.body].mergesItself;
+    return counts ? align(size_t(launch.slots) * sizeof(uint32_t)) : 0;
+  };
+  used = counters;
+  for (const Launch &launch : plan.lists.launches)
+    used += countersOf(launch);
   FI_TRY(reserve(*module.device, std::max<size_t>(used, 1)));
   auto put = [&](size_t offset, const void *data, size_t bytes) {
     if (bytes)
@@ -118,6 +127,8 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
   put(0, plan.lists.items.data(), itemBytes);
   put(ranges, plan.lists.ranges.data(), rangeBytes);
   put(tables, plan.tableBytes.data(), plan.tableBytes.size());
+  // Kernels leave the counters as they found them.
+  std::memset(staging + counters, 0, used - counters);
 
   params.clear();
   patches.clear();
@@ -185,6 +196,10 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     made.tail.items =
         reinterpret_cast<const fi_item *>(memory) + launch.firstItem;
     made.tail.ranges = reinterpret_cast<const fi_key_range *>(memory + ranges);
+    if (size_t bytes = countersOf(launch)) {
+      made.tail.counters = reinterpret_cast<uint32_t *>(memory + counters);
+      counters += bytes;
+    }
     made.tail.end = launch.items;
     launches.push(made);
   }

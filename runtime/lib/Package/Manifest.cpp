@@ -380,6 +380,11 @@ private:
       }
       body.scratch = readScratch(one.get("scratch"));
       body.cost = readCost(one.get("cost"));
+      if (!one.get("counters").isNull())
+        body.mergesItself = one.get("counters").boolean();
+      if (body.mergesItself &&
+          (!m.onDevice() || stage.op != StageOp::Attention))
+        one.get("counters").error("false, but for attention on a GPU");
       body.launch = readLaunch(m.onDevice() ? one.at("launch") : one);
       stage.bodies.push_back(std::move(body));
     }
@@ -402,8 +407,7 @@ private:
 
   void readSplit(const JsonReader &json, Stage &stage) {
     if (json.isNull()) {
-      stage.split.policy =
-          stage.merges.empty() ? FI_SPLIT_NONE : FI_SPLIT_BALANCED;
+      stage.split.policy = stage.canSplit() ? FI_SPLIT_BALANCED : FI_SPLIT_NONE;
       return;
     }
     std::string policy = json.at("policy").string();

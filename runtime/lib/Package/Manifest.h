@@ -115,9 +115,13 @@ struct Body {
   int64_t maxRows = unknownSize; // unknown: unbounded
   int64_t scratch = 0;
   Cost cost;
-  int32_t merge = none; // index into Stage::merges; none: never split
+  int32_t merge = none; // index into Stage::merges
+  /// Devices: whoever is the last to finish a piece of a tile merges it.
+  bool mergesItself = false;
   LaunchShape launch;
   fi_cpu_kernel kernel = nullptr;
+
+  bool canSplit() const { return merge != none || mergesItself; }
 };
 
 /// A bound of the mask, as a tree in one array (children before parents are not
@@ -186,6 +190,13 @@ struct Stage {
   std::vector<Merge> merges;
   SplitPolicy split;
   Mask mask;
+
+  bool canSplit() const {
+    for (const Body &body : bodies)
+      if (body.canSplit())
+        return true;
+    return false;
+  }
 };
 
 struct Manifest {

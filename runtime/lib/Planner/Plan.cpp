@@ -405,7 +405,7 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
     }
     bool overridden = options.split.policy != FI_SPLIT_DEFAULT;
     SplitPolicy policy = overridden ? options.split : stage.split;
-    if (policy.policy == FI_SPLIT_FIXED && stage.merges.empty())
+    if (policy.policy == FI_SPLIT_FIXED && !stage.canSplit())
       return fail(FI_UNSUPPORTED,
                   "%s: fixed splits of %" PRId64
                   " keys: expected a stage that can be split, but the package "

@@ -41,7 +41,7 @@ int64_t WorkListBuilder::piecesUnder(const Stage &stage, const Unit &unit,
                                      double limit) const {
   const Body &body = stage.bodies[unit.body];
   double tile = body.cost.tile + body.cost.tileRow * unit.rowCount;
-  if (limit <= 0 || body.merge == none || unit.tiles <= 1 || tile <= 0 ||
+  if (limit <= 0 || !body.canSplit() || unit.tiles <= 1 || tile <= 0 ||
       itemCost(body, unit.tiles, unit.rowCount) <= limit)
     return 1;
   int64_t tiles = int64_t(std::max(1.0, (limit - body.cost.item) / tile));
@@ -139,23 +139,30 @@ WorkListBuilder::Dealt WorkListBuilder::deal(int32_t body, int32_t workers) {
   return dealt;
 }
 
-double WorkListBuilder::mergeCost(const Stage &stage, int32_t body) const {
-  double total = 0;
+WorkListBuilder::MergeCost WorkListBuilder::mergeCost(const Stage &stage,
+                                                      int32_t body) const {
+  MergeCost all;
   for (const Unit &unit : units)
     if (unit.pieces > 1 && isOf(unit, body)) {
-      const Cost &cost = stage.merges[stage.bodies[unit.body].merge].cost;
-      total +=
-          unit.headCount * (cost.item + cost.slotRow * double(unit.pieces) *
-                                            double(unit.rowCount));
+      const Body &split = stage.bodies[unit.body];
+      // A body that merges itself says in its own cost what that costs.
+      const Cost &cost = split.mergesItself || split.merge == none
+                             ? split.cost
+                             : stage.merges[split.merge].cost;
+      double one = (split.mergesItself ? 0 : cost.item) +
+                   cost.slotRow * double(unit.pieces) * double(unit.rowCount);
+      all.total += unit.headCount * one;
+      all.longest = std::max(all.longest, one);
     }
-  return total;
+  return all;
 }
 
 /// The balanced policy: a limit of cost per piece, or 0 for whole tiles. Tries
 /// finer and finer pieces and keeps what makes the longest worker, merges
 /// included, shortest.
 double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
-                                    int32_t workers, StageReport &report) {
+                                    int32_t workers, bool onDevice,
+                                    StageReport &report) {
   auto tryLimit = [&](double limit) {
     groupEvenly(stage, body, limit);
     chunks.clear();
@@ -168,7 +175,7 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     report.why = "there is one worker";
     return 0;
   }
-  if (stage.merges.empty()) {
+  if (!stage.canSplit()) {
     report.why = "the package has no merge for this stage";
     return 0;
   }
@@ -177,7 +184,11 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     return 0;
   }
   double best = whole.longest, chosen = 0;
-  for (double parts : {1.0, 2.0, 4.0, 8.0}) {
+  // Coarser pieces than the fair share leave places of a device empty, and have
+  // less to merge.
+  for (double parts : {1. / 16, 1. / 8, 1. / 4, 1. / 2, 1., 2., 4., 8.}) {
+    if (parts < 1 && !onDevice)
+      continue;
     // A little more than the fair share, so that n pieces for n workers are n.
     double limit = goodBalance * average / parts;
     if (limit >= whole.largest)
@@ -190,7 +201,11 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     if (tooFine)
       break;
     Dealt split = tryLimit(limit);
-    double longest = split.longest + mergeCost(stage, body) / workers;
+    MergeCost merges = mergeCost(stage, body);
+    double longest = split.longest + merges.total / workers;
+    // CTAs by the hundred wait for the one that merges most.
+    if (onDevice)
+      longest = std::max(longest, split.longest + merges.longest);
     // Finer pieces mean more states and merges: only for a real gain.
     if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;
@@ -210,8 +225,9 @@ void WorkListBuilder::chooseLimits(const Stage &stage, int32_t stageIndex,
                                    const Workers &workers,
                                    StageReport &report) {
   if (!workers.module || stage.bodies.size() == 1) {
-    double limit = chooseLimit(stage, workers.module ? 0 : none,
-                               workers.of(stageIndex, 0), report);
+    double limit =
+        chooseLimit(stage, workers.module ? 0 : none, workers.of(stageIndex, 0),
+                    workers.module != nullptr, report);
     limits.assign(stage.bodies.size(), limit);
     return;
   }
@@ -222,7 +238,8 @@ void WorkListBuilder::chooseLimits(const Stage &stage, int32_t stageIndex,
     for (const Unit &unit : units)
       any |= unit.body == int32_t(b);
     limits.push(any ? chooseLimit(stage, int32_t(b),
-                                  workers.of(stageIndex, int32_t(b)), report)
+                                  workers.of(stageIndex, int32_t(b)), true,
+                                  report)
                     : 0.0);
     // What split a body says more than what did not split another.
     if (any && (!why || limits.back() > 0))
@@ -281,7 +298,7 @@ void WorkListBuilder::makePieces(const Stage &stage, SplitPolicy policy,
     const Body &body = stage.bodies[unit.body];
     unit.firstPiece = int32_t(pieces.size());
     unit.pieces = 1;
-    if (policy.policy == FI_SPLIT_FIXED && body.merge != none &&
+    if (policy.policy == FI_SPLIT_FIXED && body.canSplit() &&
         unit.spanCount > 0) {
       // Cuts at multiples of the policy's keys, whatever the mask skips.
       int64_t keys = divideUp(policy.keys, body.tileKeys) * body.tileKeys;

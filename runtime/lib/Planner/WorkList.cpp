@@ -240,7 +240,7 @@ fi_status WorkListBuilder::attention(const Stage &stage, int32_t stageIndex,
     report.longest += dealt.longest;
     report.largestPiece = std::max(report.largestPiece, dealt.largest);
   }
-  report.mergeTotal = mergeCost(stage, none);
+  report.mergeTotal = mergeCost(stage, none).total;
   if (policy.policy != FI_SPLIT_BALANCED)
     report.longestUnsplit = report.longest;
   emit(stage, stageIndex, view, workers, report, out);
@@ -321,7 +321,8 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
     item.request = unit.request;
     item.row_begin = unit.rowBegin;
     item.row_count = unit.rowCount;
-    item.slot_count = 1;
+    bool mergesItself = unit.pieces > 1 && stage.bodies[unit.body].mergesItself;
+    item.slot_count = mergesItself ? unit.pieces : 1;
     item.slot = -1;
     item.q_begin = unit.queryBegin;
     item.q_len = unit.queryLength;
@@ -347,6 +348,8 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       if (unit.pieces > 1)
         item.slot = int32_t(unit.firstSlot + head * unit.pieces +
                             (group.firstPiece - unit.firstPiece) + piece);
+      if (mergesItself)
+        item.first_slot = int32_t(unit.firstSlot + head * unit.pieces);
       *to++ = item;
       if (++piece == group.pieces) {
         piece = 0;
@@ -409,7 +412,7 @@ void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
   Phase phase = {stageIndex, int32_t(out.launches.size()), 0, 0};
   for (size_t b = 0; b < stage.bodies.size(); ++b) {
     Launch states = out.launches[firstLaunch + b];
-    if (states.slots == 0)
+    if (states.slots == 0 || stage.bodies[b].mergesItself)
       continue;
     const Merge &merge = stage.merges[stage.bodies[b].merge];
     Launch launch = states;
@@ -443,7 +446,8 @@ void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
     phase.items += launch.items;
     ++phase.launchCount;
   }
-  out.phases.push(phase);
+  if (phase.launchCount)
+    out.phases.push(phase);
 }
 
 fi_status WorkListBuilder::rows(const Stage &stage, int32_t stageIndex,

@@ -158,9 +158,12 @@ private:
   int64_t piecesUnder(const Stage &stage, const Unit &unit, double limit) const;
   void groupEvenly(const Stage &stage, int32_t body, double limit);
   Dealt deal(int32_t body, int32_t workers);
-  double mergeCost(const Stage &stage, int32_t body) const;
+  struct MergeCost {
+    double total = 0, longest = 0;
+  };
+  MergeCost mergeCost(const Stage &stage, int32_t body) const;
   double chooseLimit(const Stage &stage, int32_t body, int32_t workers,
-                     StageReport &report);
+                     bool onDevice, StageReport &report);
   void chooseLimits(const Stage &stage, int32_t stageIndex,
                     const Workers &workers, StageReport &report);
   void makePieces(const Stage &stage, SplitPolicy policy, WorkLists &out);

@@ -233,19 +233,26 @@ TEST_F(Device, SplitsFillTheDevice) {
   wide.group = 4;
   wide.page = 16;
   wide.bodies = {{16, 64, 16, 0, 1, 10, 0}, {128, 64, -1, 0, 4, 20, 0}};
-  gpu.open(deviceManifest(wide));
-  ASSERT_TRUE(gpu.package) << fi_last_error();
   struct {
     std::vector<int64_t> queries, keys;
     uint32_t least, most; // CTAs of the decode body
+    double slotRow = 0.1; // of merges
   } cases[] = {
       // 8 heads, one request: all 264 at once.
       {{1}, {131072}, 240, 264},
       // 64 requests: 512 whole items.
       {std::vector<int64_t>(64, 1), std::vector<int64_t>(64, 4096), 512, 512},
       // A prefill beside decodes does not keep these from being split.
-      {{1, 1024}, {65536, 1024}, 240, 264}};
+      {{1, 1024}, {65536, 1024}, 240, 264},
+      // Where merging costs as much as attending, it pays to merge less and to
+      // leave places empty.
+      {{1}, {131072}, 64, 160, 20}};
   for (auto &c : cases) {
+    json manifest = deviceManifest(wide);
+    for (json &merge : manifest["stages"][0]["merge"])
+      merge["cost"] = {{"item", 5}, {"slot_row", c.slotRow}};
+    gpu.open(manifest);
+    ASSERT_TRUE(gpu.package) << fi_last_error();
     FakeBatch made;
     Recorder none;
     none.cover = false;
@@ -271,6 +278,26 @@ TEST_F(Device, SplitsFillTheDevice) {
     for (const json &launch : schedule["launches"])
       items += launch["items"].get<size_t>();
     EXPECT_EQ(scheduled, items);
+  }
+}
+
+/// A body that merges itself has counters, which are left as they were, and no
+/// launch for merging.
+TEST_F(Device, BodiesThatMergeThemselves) {
+  json manifest = deviceManifest(program);
+  manifest["stages"][0]["bodies"][0]["counters"] = true;
+  manifest["stages"][0].erase("merge");
+  gpu.open(manifest);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  for (int run = 0; run < 2; ++run) {
+    batch.bind(program, recorder);
+    gpu.driver.clear();
+    ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+    EXPECT_EQ(compareCounts(program, batch, recorder), "");
+    ASSERT_EQ(gpu.driver.launches.size(), 1u);
+    EXPECT_GT(gpu.driver.launches[0].grid[0], 100u);
   }
 }
 

@@ -313,15 +313,31 @@ FakeGpu::FakeGpu() {
       std::string name = kind + std::to_string(i);
       auto kernel = reinterpret_cast<fi_cpu_kernel>(
           findFakeKernel(nullptr, name.c_str()));
-      driver.kernels[name] = [kernel](const FakeCta &cta) {
+      auto merge = reinterpret_cast<fi_cpu_kernel>(
+          findFakeKernel(nullptr, ("merge" + std::to_string(i)).c_str()));
+      driver.kernels[name] = [kernel, merge](const FakeCta &cta) {
         const int64_t *tail = cta.params + cta.paramCount - 7;
         fi_work work = {reinterpret_cast<const fi_item *>(tail[0]),
                         reinterpret_cast<const fi_key_range *>(tail[1]),
                         reinterpret_cast<float *>(tail[2]),
                         reinterpret_cast<float *>(tail[3])};
+        uint32_t *counters = reinterpret_cast<uint32_t *>(tail[4]);
         alignas(FI_ALIGNMENT) char scratch[1024];
-        for (int64_t i = tail[5] + cta.cta; i < tail[6]; i += cta.ctas)
+        for (int64_t i = tail[5] + cta.cta; i < tail[6]; i += cta.ctas) {
           kernel(cta.params, &work, i, i + 1, scratch);
+          fi_item item = work.items[i];
+          if (!counters || item.slot < 0)
+            continue;
+          // The last to arrive merges, and leaves the counter as it was.
+          uint32_t &arrived = counters[item.first_slot];
+          if (++arrived < uint32_t(item.slot_count))
+            continue;
+          arrived = 0;
+          item.slot = item.first_slot;
+          work.items = &item;
+          merge(cta.params, &work, 0, 1, scratch);
+          work.items = reinterpret_cast<const fi_item *>(tail[0]);
+        }
       };
     }
 }

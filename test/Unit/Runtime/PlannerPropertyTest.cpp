@@ -337,6 +337,8 @@ TEST(PlannerProperty, EveryVisibleKeyExactlyOnceOnADevice) {
             kernel["launch"]["grid"] = "persistent";
           if (c.chance(50))
             kernel["launch"]["ctas_per_sm"] = c.pick(1, 2);
+          if (kind[0] == 'b' && c.program.merge && c.chance(30))
+            kernel["counters"] = true;
         }
     FakeGpu gpu;
     gpu.driver.devices[0].multiprocessors = int32_t(c.pick(1, 150));
