@@ -198,6 +198,9 @@ bool Decoder::value(const Flat &f, const Operand &op, Type type, bool dest,
     out.wide = width == 8;
     return true;
   }
+  const SpecialName *special = nullptr;
+  if (op.kind == Operand::Special && !findSpecial(op, special))
+    return fail(line, "unknown register '" + std::string(op.name) + "'");
   if (dest)
     return fail(line, "expected a register as destination of " + text());
   uint64_t v = 0;
@@ -420,7 +423,17 @@ bool Decoder::operand(const Flat &f, const OperandSpec &spec, const Operand &op,
           return true;
         }
       }
-      return one(o, type == Type::None ? c.match.last : type);
+      if (op.kind == Operand::Vector) {
+        // A part of the whole.
+        size_t bytes =
+            sizeOf(c.match.last) / std::max<size_t>(op.elems.size(), 1);
+        return one(o, bytes == 4   ? Type::B32
+                      : bytes == 2 ? Type::B16
+                                   : Type::B8);
+      }
+      if (type != Type::None)
+        return one(o, type);
+      return one(o, c.match.last == Type::None ? Type::B32 : c.match.last);
     };
     if (op.kind != Operand::Vector)
       return any(op);

@@ -15,7 +15,7 @@
 namespace fi::emulator::FI_EMU_ISA {
 namespace {
 
-enum : uint32_t { Ftz = 1, Sat = 2, Relu = 4 };
+enum : uint32_t { Ftz = 1, Sat = 2, Relu = 4, KeepNan = 8, XorSign = 16 };
 
 struct F16 {
   static constexpr uint32_t one = 0x3c00, nan = 0x7fff;
@@ -73,8 +73,17 @@ struct Fma {
     return H::fma(a, b, c);
   }
 };
-template <bool Max, bool KeepNan> struct MinMax {
+template <bool Max> struct MinMax {
   template <class H> static uint32_t f(float a, float b, float) {
+    return pick<H>(a, b, 0);
+  }
+  template <class H> static uint32_t pick(float a, float b, uint32_t flags) {
+    uint32_t sign =
+        flags & XorSign ? ((bitsOf(a) ^ bitsOf(b)) >> 16) & 0x8000u : 0;
+    if (flags & XorSign) {
+      a = std::fabs(a);
+      b = std::fabs(b);
+    }
     bool an = a != a, bn = b != b;
     int32_t x = int32_t(bitsOf(a)), y = int32_t(bitsOf(b));
     x = x < 0 ? int32_t(uint32_t(x) ^ 0x7fffffffu) : x;
@@ -82,17 +91,8 @@ template <bool Max, bool KeepNan> struct MinMax {
     float r = (Max ? x >= y : x <= y) ? a : b;
     r = an ? b : r;
     r = bn ? a : r;
-    bool nan = KeepNan ? (an | bn) : (an & bn);
-    return nan ? H::nan : H::store(r);
-  }
-};
-template <bool Max, bool KeepNan> struct MinMaxXor {
-  template <class H> static uint32_t f(float a, float b, float) {
-    uint32_t sign = ((bitsOf(a) ^ bitsOf(b)) >> 16) & 0x8000u;
-    uint32_t r =
-        MinMax<Max, KeepNan>::template f<H>(std::fabs(a), std::fabs(b), 0);
-    return (r & 0x7fff) > (H::one == 0x3c00 ? 0x7c00u : 0x7f80u) ? H::nan
-                                                                 : r | sign;
+    bool nan = flags & KeepNan ? (an | bn) : (an & bn);
+    return nan ? H::nan : H::store(r) | sign;
   }
 };
 struct Ex2 {
@@ -113,7 +113,12 @@ inline uint32_t half(uint32_t a, uint32_t b, uint32_t c, uint32_t flags) {
     b = H::flushBits(b & 0xffff);
     c = H::flushBits(c & 0xffff);
   }
-  uint32_t r = F::template f<H>(H::load(a), H::load(b), H::load(c));
+  uint32_t r;
+  if constexpr (std::is_same_v<F, MinMax<true>> ||
+                std::is_same_v<F, MinMax<false>>)
+    r = F::template pick<H>(H::load(a), H::load(b), flags);
+  else
+    r = F::template f<H>(H::load(a), H::load(b), H::load(c));
   if (flags & Ftz)
     r = H::flushBits(r);
   if (flags & Relu) // NaN stays, in its canonical form
@@ -133,20 +138,12 @@ void compute(Warp &w, const Inst &in, uint32_t m) {
   const uint32_t *b = w.r32(in.o[N > 1 ? 2 : 1]);
   const uint32_t *c = w.r32(in.o[N > 2 ? 3 : 1]);
   uint32_t flags = in.aux;
-  auto run = [&](auto known) {
-    constexpr bool plain = decltype(known)::value;
-    lanes(w.r32(in.o[0]), m, [&](unsigned i) {
-      uint32_t fl = plain ? 0 : flags;
-      uint32_t r = half<F, H>(a[i], b[i], c[i], fl);
-      if constexpr (Packed)
-        r |= half<F, H>(a[i] >> 16, b[i] >> 16, c[i] >> 16, fl) << 16;
-      return r;
-    });
-  };
-  if (flags)
-    run(std::false_type());
-  else
-    run(std::true_type());
+  lanes(w.r32(in.o[0]), m, [&](unsigned i) {
+    uint32_t r = half<F, H>(a[i], b[i], c[i], flags);
+    if constexpr (Packed)
+      r |= half<F, H>(a[i] >> 16, b[i] >> 16, c[i] >> 16, flags) << 16;
+    return r;
+  });
 }
 
 template <class F, unsigned N> Handler pick(Type t) {
@@ -179,11 +176,8 @@ template <class F, unsigned N> void build(Builder &b) {
 }
 template <bool Max> void buildMinMax(Builder &b) {
   setFlags(b);
-  bool nan = b.has(1), x = b.has(2);
-  b.inst.fn = x ? (nan ? pick<MinMaxXor<Max, true>, 2>(b.type())
-                       : pick<MinMaxXor<Max, false>, 2>(b.type()))
-                : (nan ? pick<MinMax<Max, true>, 2>(b.type())
-                       : pick<MinMax<Max, false>, 2>(b.type()));
+  b.inst.aux |= (b.has(1) ? KeepNan : 0u) | (b.has(2) ? XorSign : 0u);
+  b.inst.fn = pick<MinMax<Max>, 2>(b.type());
 }
 
 /// abs and neg change the sign bits alone.

@@ -296,12 +296,10 @@ void buildSlct(Builder &b) {
 
 //===- Comparisons --------------------------------------------------------===//
 
-// Each comparison says what it gives for ordered operands and for NaN.
+// Four relations; the others are these with operands exchanged or the result
+// inverted, so that each type needs four loops.
 struct Eq {
   template <class T> static bool f(T a, T b) { return a == b; }
-};
-struct Ne {
-  template <class T> static bool f(T a, T b) { return (a < b) | (a > b); }
 };
 struct Lt {
   template <class T> static bool f(T a, T b) { return a < b; }
@@ -309,35 +307,25 @@ struct Lt {
 struct Le {
   template <class T> static bool f(T a, T b) { return a <= b; }
 };
-struct Gt {
-  template <class T> static bool f(T a, T b) { return a > b; }
-};
-struct Ge {
-  template <class T> static bool f(T a, T b) { return a >= b; }
-};
-template <class F> struct Unordered {
-  template <class T> static bool f(T a, T b) {
-    return F::f(a, b) | (a != a) | (b != b);
-  }
-};
 struct Num {
   template <class T> static bool f(T a, T b) { return (a == a) & (b == b); }
 };
-struct Nan {
-  template <class T> static bool f(T a, T b) { return (a != a) | (b != b); }
-};
 
 enum : uint8_t { BoolNone, BoolAnd, BoolOr, BoolXor };
+/// Bits of Inst::bytes.
+enum : uint8_t { Invert = 1, FlushOperands = 2, ButNan = 4 };
 
+inline uint32_t combine(uint8_t op, uint32_t r, uint32_t c) {
+  return op == BoolAnd   ? r & c
+         : op == BoolOr  ? r | c
+         : op == BoolXor ? r ^ c
+                         : r;
+}
 inline void finishSetp(Warp &w, const Inst &in, uint32_t m, uint32_t r) {
-  uint32_t p = r, q = ~r;
-  if (in.count != BoolNone) {
-    uint32_t c = w.pred(in.o[4]);
-    p = in.count == BoolAnd ? r & c : in.count == BoolOr ? r | c : r ^ c;
-    q = in.count == BoolAnd ? ~r & c : in.count == BoolOr ? ~r | c : ~r ^ c;
-  }
-  w.setPred(in.o[0], p, m);
-  w.setPred(in.o[1], q, m);
+  r ^= in.bytes & Invert ? fullMask : 0;
+  uint32_t c = in.count != BoolNone ? w.pred(in.o[4]) : 0;
+  w.setPred(in.o[0], combine(in.count, r, c), m);
+  w.setPred(in.o[1], combine(in.count, ~r, c), m);
 }
 template <class F, class T> void setp(Warp &w, const Inst &in, uint32_t m) {
   const auto *a = slot<typename Io<T>::S>(w, in.o[2]);
@@ -346,36 +334,43 @@ template <class F, class T> void setp(Warp &w, const Inst &in, uint32_t m) {
                return F::f(Io<T>::get(a[i]), Io<T>::get(b[i]));
              }));
 }
-template <class F, bool Bf, bool Packed>
-void setpHalf(Warp &w, const Inst &in, uint32_t m) {
-  const uint32_t *a = w.r32(in.o[2]), *b = w.r32(in.o[3]);
-  auto get = [&](uint32_t v) {
-    float x = Bf ? bf16ToFloat(v & 0xffff) : halfToFloat(v & 0xffff);
-    // Subnormal f16 numbers flush too; as floats they are normal.
-    if (in.bytes && !Bf && std::fabs(x) < 6.103515625e-05f)
-      x = 0;
-    return x;
-  };
-  uint32_t lo =
-      lanesMask([&](unsigned i) { return F::f(get(a[i]), get(b[i])); });
-  if (!Packed)
-    return finishSetp(w, in, m, lo);
-  uint32_t hi = lanesMask(
-      [&](unsigned i) { return F::f(get(a[i] >> 16), get(b[i] >> 16)); });
-  if (in.count != BoolNone) {
-    uint32_t c = w.pred(in.o[4]);
-    lo = in.count == BoolAnd ? lo & c : in.count == BoolOr ? lo | c : lo ^ c;
-    hi = in.count == BoolAnd ? hi & c : in.count == BoolOr ? hi | c : hi ^ c;
-  }
-  w.setPred(in.o[0], lo, m);
-  w.setPred(in.o[1], hi, m);
-}
 template <class F> void setpFtz(Warp &w, const Inst &in, uint32_t m) {
   const uint32_t *a = w.r32(in.o[2]), *b = w.r32(in.o[3]);
   finishSetp(w, in, m, lanesMask([&](unsigned i) {
                return F::f(flush(floatOf(a[i])), flush(floatOf(b[i])));
              }));
 }
+/// Halves as floats; aux: the type.
+template <class F> void setpHalf(Warp &w, const Inst &in, uint32_t m) {
+  const uint32_t *a = w.r32(in.o[2]), *b = w.r32(in.o[3]);
+  Type t = Type(in.aux);
+  bool bf = t == Type::BF16 || t == Type::BF16x2;
+  bool packed = t == Type::F16x2 || t == Type::BF16x2;
+  bool ftz = in.bytes & FlushOperands;
+  auto relation = [&](unsigned shift) {
+    return lanesMask([&](unsigned i) {
+      uint32_t x = a[i] >> shift & 0xffff, y = b[i] >> shift & 0xffff;
+      if (ftz && !bf) {
+        x = x & 0x7c00 ? x : x & 0x8000;
+        y = y & 0x7c00 ? y : y & 0x8000;
+      }
+      return bf ? F::f(bf16ToFloat(x), bf16ToFloat(y))
+                : F::f(halfToFloat(x), halfToFloat(y));
+    });
+  };
+  if (!packed)
+    return finishSetp(w, in, m, relation(0));
+  uint32_t invert = in.bytes & Invert ? fullMask : 0;
+  uint32_t c = in.count != BoolNone ? w.pred(in.o[4]) : 0;
+  uint32_t lo = combine(in.count, relation(0) ^ invert, c);
+  uint32_t hi = combine(in.count, relation(16) ^ invert, c);
+  w.setPred(in.o[0], lo, m);
+  w.setPred(in.o[1], hi, m);
+}
+/// ne for floats is ordered: not equal, and neither is NaN.
+struct OrderedNe {
+  template <class T> static bool f(T a, T b) { return (a < b) | (a > b); }
+};
 
 template <class F> Handler setpInt(Type t) {
   switch (t) {
@@ -399,54 +394,54 @@ template <class F> Handler setpInt(Type t) {
   }
 }
 template <class F> Handler setpFloat(Type t, bool ftz) {
-  switch (t) {
-  case Type::F32:
+  if (t == Type::F32)
     return ftz ? setpFtz<F> : setp<F, float>;
-  case Type::F64:
-    return setp<F, double>;
-  case Type::F16:
-    return setpHalf<F, false, false>;
-  case Type::F16x2:
-    return setpHalf<F, false, true>;
-  case Type::BF16:
-    return setpHalf<F, true, false>;
-  case Type::BF16x2:
-    return setpHalf<F, true, true>;
-  default:
-    return nullptr;
-  }
+  return t == Type::F64 ? setp<F, double> : setpHalf<F>;
 }
-Handler pickInt(std::string_view cmp, Type t) {
-  if (cmp == "eq")
-    return setpInt<Eq>(t);
-  if (cmp == "ne")
-    return setpInt<Ne>(t);
-  if (cmp == "lt" || cmp == "lo")
+
+/// Chooses the loop for a comparison; exchanges the operands and sets the flags
+/// of the instruction that it needs.
+Handler pickCompare(Inst &in, std::string_view cmp, Type t, bool ftz) {
+  bool f = isFloat(t);
+  in.aux = uint32_t(t);
+  in.bytes = ftz ? FlushOperands : 0;
+  auto swap = [&] { std::swap(in.o[2], in.o[3]); };
+  if (!f) {
+    if (cmp == "ne" || cmp == "ge" || cmp == "hs" || cmp == "le" || cmp == "ls")
+      in.bytes |= Invert;
+    if (cmp == "eq" || cmp == "ne")
+      return setpInt<Eq>(t);
+    // a >= b is not a < b; a <= b is not b < a; a > b is b < a.
+    if (cmp == "le" || cmp == "ls" || cmp == "gt" || cmp == "hi")
+      swap();
     return setpInt<Lt>(t);
-  if (cmp == "le" || cmp == "ls")
-    return setpInt<Le>(t);
-  if (cmp == "gt" || cmp == "hi")
-    return setpInt<Gt>(t);
-  return setpInt<Ge>(t);
-}
-Handler pickFloat(std::string_view cmp, Type t, bool ftz) {
-  bool u = cmp.size() == 3 && cmp != "num" && cmp != "nan";
-  std::string_view base = cmp.substr(0, 2);
-  if (cmp == "num")
+  }
+  if (cmp == "num" || cmp == "nan") {
+    in.bytes |= cmp == "nan" ? Invert : 0;
     return setpFloat<Num>(t, ftz);
-  if (cmp == "nan")
-    return setpFloat<Nan>(t, ftz);
-  if (base == "eq")
-    return u ? setpFloat<Unordered<Eq>>(t, ftz) : setpFloat<Eq>(t, ftz);
-  if (base == "ne")
-    return u ? setpFloat<Unordered<Ne>>(t, ftz) : setpFloat<Ne>(t, ftz);
-  if (base == "lt")
-    return u ? setpFloat<Unordered<Lt>>(t, ftz) : setpFloat<Lt>(t, ftz);
-  if (base == "le")
-    return u ? setpFloat<Unordered<Le>>(t, ftz) : setpFloat<Le>(t, ftz);
-  if (base == "gt")
-    return u ? setpFloat<Unordered<Gt>>(t, ftz) : setpFloat<Gt>(t, ftz);
-  return u ? setpFloat<Unordered<Ge>>(t, ftz) : setpFloat<Ge>(t, ftz);
+  }
+  std::string_view base = cmp.substr(0, 2);
+  bool unordered = cmp.size() == 3;
+  if (base == "eq" || base == "ne") {
+    // equ is not an ordered ne; neu is not eq.
+    bool eq = base == "eq";
+    if (unordered) {
+      in.bytes |= Invert;
+      eq = !eq;
+    }
+    return eq ? setpFloat<Eq>(t, ftz) : setpFloat<OrderedNe>(t, ftz);
+  }
+  bool strict = base == "lt" || base == "gt";
+  bool less = base == "lt" || base == "le";
+  if (unordered) {
+    // a < b or unordered is not a >= b.
+    in.bytes |= Invert;
+    strict = !strict;
+    less = !less;
+  }
+  if (!less)
+    swap();
+  return strict ? setpFloat<Lt>(t, ftz) : setpFloat<Le>(t, ftz);
 }
 uint8_t boolOf(std::string_view name) {
   return name == "and"   ? BoolAnd
@@ -461,29 +456,24 @@ void buildSetp(Builder &b) {
   if (b.ast.operands.size() == 4)
     b.inst.o[4] = b.slots[4];
   bool ftz = b.match.groups.size() > 3 && b.has(2);
-  b.inst.bytes = ftz;
-  b.inst.fn = isFloat(b.type()) ? pickFloat(b.group(0), b.type(), ftz)
-                                : pickInt(b.group(0), b.type());
+  b.inst.fn = pickCompare(b.inst, b.group(0), b.type(), ftz);
 }
 /// set: a comparison as a number.
 void setValue(Warp &w, const Inst &in, uint32_t m) {
-  // The comparison is an instruction of its own kind, with predicates beyond
-  // the kernel's as its destination.
+  // The comparison is an instruction of its own, with predicates beyond the
+  // kernel's as its destination.
   Inst inner = in;
   inner.fn = reinterpret_cast<Handler>(uintptr_t(in.imm));
   uint32_t *preds = w.preds;
-  uint32_t p[3] = {0, 0, in.count != BoolNone ? w.pred(in.o[3]) : 0};
+  uint32_t p[3] = {0, 0, in.count != BoolNone ? w.pred(in.o[4]) : 0};
   w.preds = p;
   inner.o[0] = 0;
   inner.o[1] = 2;
-  inner.o[2] = in.o[1];
-  inner.o[3] = in.o[2];
   inner.o[4] = 4;
   inner.fn(w, inner, m);
   w.preds = preds;
-  uint32_t one = in.aux, r = p[0];
+  uint32_t one = in.o[5], r = p[0], q = p[1];
   if (in.regBytes == 32) { // packed halves
-    uint32_t q = p[1];
     lanes(w.r32(in.o[0]), m, [&](unsigned i) {
       return (r >> i & 1 ? one & 0xffff : 0) | (q >> i & 1 ? one << 16 : 0);
     });
@@ -493,42 +483,23 @@ void setValue(Warp &w, const Inst &in, uint32_t m) {
 }
 void buildSet(Builder &b) {
   b.inst.count = boolOf(b.group(1));
+  if ((b.inst.count != BoolNone) != (b.ast.operands.size() == 4))
+    return b.fail("'set' has a third source exactly when it combines");
   bool ftz = b.match.groups.size() > 4 && b.has(2);
   Type t = b.type();
-  b.inst.bytes = ftz;
-  Handler compare =
-      isFloat(t) ? pickFloat(b.group(0), t, ftz) : pickInt(b.group(0), t);
+  b.inst.o[4] = b.ast.operands.size() == 4 ? b.slots[3] : 0;
+  b.inst.o[2] = b.slots[1];
+  b.inst.o[3] = b.slots[2];
+  Handler compare = pickCompare(b.inst, b.group(0), t, ftz);
   b.inst.imm = int64_t(reinterpret_cast<uintptr_t>(compare));
-  switch (b.match.first) {
-  case Type::F32:
-    b.inst.aux = 0x3f800000u;
-    break;
-  case Type::F16:
-    b.inst.aux = 0x3c00;
-    break;
-  case Type::BF16:
-    b.inst.aux = 0x3f80;
-    break;
-  case Type::F16x2:
-    b.inst.aux = 0x3c00;
-    b.inst.regBytes = 32;
-    break;
-  case Type::BF16x2:
-    b.inst.aux = 0x3f80;
-    b.inst.regBytes = 32;
-    break;
-  case Type::U16:
-  case Type::S16:
-    b.inst.aux = 0xffff;
-    break;
-  default:
-    b.inst.aux = ~0u;
-    // A packed comparison with an integer result: 0xffff a half.
-    if (t == Type::F16x2 || t == Type::BF16x2) {
-      b.inst.aux = 0xffff;
-      b.inst.regBytes = 32;
-    }
-  }
+  bool packed = t == Type::F16x2 || t == Type::BF16x2;
+  Type to = b.match.first;
+  b.inst.regBytes = packed ? 32 : 4;
+  b.inst.o[5] = to == Type::F32                                ? 0x3f800000u
+                : to == Type::F16 || to == Type::F16x2         ? 0x3c00u
+                : to == Type::BF16 || to == Type::BF16x2       ? 0x3f80u
+                : packed || to == Type::U16 || to == Type::S16 ? 0xffffu
+                                                               : ~0u;
   b.inst.fn = setValue;
 }
 

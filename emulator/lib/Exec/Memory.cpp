@@ -201,7 +201,11 @@ void buildCpAsync(Builder &b) {
   b.inst.aux = 0;
   if (b.ast.operands.size() > 3) {
     // After the two addresses and the size: a number or a predicate.
-    bool predicate = b.match.row->operands[3].kind == OperandSpec::Pred;
+    bool predicate = b.widths[3] == 0;
+    if (b.widths[3] == 8)
+      return b.fail(
+          "expected a number of 32 bits or a predicate as fourth operand "
+          "of 'cp.async'");
     b.inst.aux = predicate ? 2 : 1;
     b.inst.o[2] = b.slots[3];
   }
@@ -331,9 +335,7 @@ const Row rows[] = {
     {"st", "global [$evict] [L2::cache_hint] v8 b32|u32|s32|f32", "m v~ b64?",
      88, 100, buildSt},
     {"cp", "async ca|cg shared|shared::cta global [L2::cache_hint] [$l2]",
-     "m m u32 u32? b64?", 70, 80, buildCpAsync},
-    {"cp", "async ca|cg shared|shared::cta global [L2::cache_hint] [$l2]",
-     "m m u32 p b64?", 83, 80, buildCpAsync},
+     "m m u32 any? b64?", 70, 80, buildCpAsync},
     {"cp", "async commit_group", "", 70, 80, buildCommit},
     {"cp", "async wait_group", "u32", 70, 80, buildWaitGroup},
     {"cp", "async wait_all", "", 70, 80, buildWaitAll},

@@ -22,7 +22,7 @@
 namespace fi::emulator {
 namespace {
 
-constexpr int64_t blockTurn = 1 << 20;
+constexpr int64_t blockTurn = 1 << 16;
 constexpr int64_t warpTurn = 256;
 constexpr int64_t fragmentTurn = 2000;
 

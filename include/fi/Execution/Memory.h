@@ -27,8 +27,8 @@ public:
   virtual bool isHost() const = 0;
   /// A contiguous tensor whose contents are anything; it may outlive this
   /// object's user, but not this object. Aligned for any kernel and workspace.
-  virtual llvm::Expected<HostTensor> allocate(DType type,
-                                              llvm::ArrayRef<int64_t> shape) = 0;
+  virtual llvm::Expected<HostTensor>
+  allocate(DType type, llvm::ArrayRef<int64_t> shape) = 0;
   /// Copy and fill; done when they return, and after what ran before.
   virtual llvm::Error write(void *to, const void *from, int64_t bytes) = 0;
   virtual llvm::Error read(void *to, const void *from, int64_t bytes) = 0;

@@ -1,0 +1,88 @@
+//===- KernelCases.cpp - Kernels with inputs and expected results ---------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "KernelCases.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+namespace fi::emulator::test {
+
+const std::vector<KernelCase> &kernelCases() {
+  static const std::vector<KernelCase> all = [] {
+    std::vector<KernelCase> cases = basicCases();
+    for (auto *more : {matrixCases, numericCases})
+      for (KernelCase &c : more())
+        cases.push_back(std::move(c));
+    return cases;
+  }();
+  return all;
+}
+
+const std::string &moduleText(const std::string &name) {
+  static std::map<std::string, std::string> texts;
+  std::string &text = texts[name];
+  if (text.empty()) {
+    std::string path = std::string(FI_EMULATOR_KERNELS) + "/" + name + ".ptx";
+    std::ifstream in(path, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in),
+                std::istreambuf_iterator<char>());
+    if (text.empty()) {
+      std::fprintf(stderr, "cannot read %s\n", path.c_str());
+      std::exit(1);
+    }
+  }
+  return text;
+}
+
+LaunchResult runCase(Device &device, KernelCase &c, std::string_view ptx) {
+  LaunchResult result;
+  std::string error;
+  Module *module = device.moduleLoad(
+      c.module + ".ptx", ptx.empty() ? moduleText(c.module) : ptx, error);
+  const Function *f = module ? module->getFunction(c.kernel, error) : nullptr;
+  if (!f) {
+    result.error = error;
+    return result;
+  }
+  std::vector<uint8_t> params(f->parameterBytes());
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i < c.arguments.size(); ++i) {
+    KernelArgument &a = c.arguments[i];
+    const ParameterInfo &p = f->parameters()[i];
+    uint64_t address = 0;
+    if (a.isBuffer) {
+      size_t bytes = a.words.size() * 4;
+      address = device.memAlloc(bytes, error);
+      device.memcpyToDevice(address, a.words.data(), bytes, error);
+      std::memcpy(params.data() + p.offset, &address, 8);
+    } else {
+      std::memcpy(params.data() + p.offset, &a.scalar, 4);
+    }
+    addresses.push_back(address);
+  }
+  LaunchConfig config;
+  config.grid = c.grid;
+  config.block = c.block;
+  config.dynamicShared = c.shared;
+  config.params = params.data();
+  config.paramBytes = params.size();
+  result = device.launch(*f, config);
+  for (size_t i = 0; i < c.arguments.size(); ++i)
+    if (c.arguments[i].isBuffer) {
+      Words &w = c.arguments[i].words;
+      device.memcpyToHost(w.data(), addresses[i], w.size() * 4, error);
+      device.memFree(addresses[i], error);
+    }
+  device.moduleUnload(module);
+  return result;
+}
+
+} // namespace fi::emulator::test
