@@ -36,7 +36,7 @@
 // VECTOR: fi_tile.package @p
 // LLVM: llvm.func @p_attention0
 // LLVM-NOT: builtin.unrealized_conversion_cast
-// LLVM-NOT: {{(arith|vector|memref|scf|func)\.}}
+// LLVM-NOT: {{[ "](arith|vector|memref|scf|func)\.}}
 
 !ix = tensor<?xi32>
 !q = tensor<?x4x16xbf16>

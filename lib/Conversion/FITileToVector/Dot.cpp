@@ -51,7 +51,6 @@ Value KernelLowering::loadOperandRow(DotOp op, Value row, Value column,
   }
   const KVRows source = rows->second;
   Value offset = memref::LoadOp::create(b, loc, source.offsets, row);
-  prefetch(source, row, pairs ? mul(column, 2) : column);
   if (!pairs)
     return loadPart(source.base, add(offset, column), width, source.element);
   offset = add(offset, mul(column, 2));
@@ -65,6 +64,36 @@ Value KernelLowering::loadOperandRow(DotOp op, Value row, Value column,
   Value zero = splatVector(b.getI32Type(), 0);
   return vector::InsertStridedSliceOp::create(
       b, loc, words, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
+/// Prefetches for a block of `count` rows by `width` values (or pairs) of a
+/// second operand: as many lines as the block has, but those of all blocks of
+/// these rows one row after the other, as memory delivers them best.
+void KernelLowering::prefetchRows(DotOp op, Value first, int64_t count,
+                                  Value step, int64_t width, int64_t steps,
+                                  bool pairs) {
+  auto rows = kvRows.find(op.getB());
+  if (rows == kvRows.end() || !rows->second.nextOffsets)
+    return;
+  int64_t scale = pairs ? 2 : 1, perRow = steps / W;
+  if (width < W) {
+    for (int64_t i = 0; i < count; ++i)
+      prefetch(rows->second, add(first, i), mul(step, scale));
+    return;
+  }
+  Value number = mul(arith::DivUIOp::create(b, loc, step, index(W)), count);
+  for (int64_t i = 0; i < count; ++i)
+    prefetchNumbered(rows->second, first, add(number, i), perRow, scale * W);
+}
+
+/// The line with a number among the lines of rows from `first` on, `perRow` of
+/// `elements` each.
+void KernelLowering::prefetchNumbered(const KVRows &rows, Value first,
+                                      Value number, int64_t perRow,
+                                      int64_t elements) {
+  Value row = arith::DivUIOp::create(b, loc, number, index(perRow));
+  Value within = arith::RemUIOp::create(b, loc, number, index(perRow));
+  prefetch(rows, add(first, row), mul(within, elements));
 }
 
 /// Lane j of row i becomes lane i of row j, by halves.
@@ -101,6 +130,7 @@ Value KernelLowering::packTransposed(DotOp op, int64_t columnsPerPanel) {
         arith::RemUIOp::create(b, loc, first, index(columnsPerPanel));
     auto block = [&](Value step, int64_t width) {
       SmallVector<Value> rows;
+      prefetchRows(op, first, W, step, width, steps, pairs);
       for (int64_t i = 0; i < W; ++i)
         rows.push_back(loadOperandRow(op, add(first, i), step, width, pairs));
       rows = transpose(rows);
@@ -227,6 +257,7 @@ void KernelLowering::dotAlongRows(DotOp op, Value aBuffer, Value result,
     loop(index(0), rowBound, mr, [&](Value row) {
       auto accumulate = [&](SmallVector<Value> sums, Value k, int64_t width) {
         SmallVector<Value> right;
+        prefetchRows(op, column, keys, k, width, steps, pairs);
         for (int64_t j = 0; j < keys; ++j)
           right.push_back(
               asPairs(loadOperandRow(op, add(column, j), k, width, pairs)));
@@ -350,16 +381,35 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
     return success();
   }
 
+  std::optional<Extents> part =
+      op.getTranspose() ? extentsOfResult(op) : extentsOfTerms(op);
+
   if (multipliesByTiles(op)) {
-    dotByTiles(op, accBuffer, factor, result);
+    dotByTiles(op, accBuffer, factor, result, part);
     buffers[op.getResult()] = result;
     return success();
   }
 
   // The second operand.
   std::function<Value(Value, Value, int64_t)> loadB;
+  bool mixed = false; // whether pairs of vectors of columns are (see below)
   Type wordType = pairs ? Type(b.getI32Type()) : Type(b.getF32Type());
   auto rows = kvRows.find(op.getB());
+  // The line of the next tile that is asked for with part j of a row's block of
+  // columns. For pairs, blocks of columns, one row after the other, cover the
+  // tile in its order, which memory delivers faster; in f32, where a step makes
+  // half as many products of a line, that was slower than the line in use.
+  auto prefetchTerm = [=](Value row, Value column, int64_t j, int64_t width) {
+    const KVRows source = rows->second;
+    if (!source.nextOffsets)
+      return;
+    if (vectors % nr != 0 || !pairs)
+      return prefetch(source, row, add(column, j * width));
+    int64_t parts = nr * W / width;
+    Value block = arith::DivUIOp::create(b, loc, column, index(nr * W));
+    Value number = add(mul(add(mul(block, source.rows), row), parts), j);
+    prefetchNumbered(source, index(0), number, vectors * W / width, width);
+  };
   if (op.getTranspose()) {
     int64_t perPanel = nr * W;
     Value panel = packTransposed(op, perPanel);
@@ -376,9 +426,42 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
       Value offset = memref::LoadOp::create(b, loc, source.offsets, k);
       offset = add(offset, add(column, j * W));
       if (schedule.getStream() && j * W % (FI_ALIGNMENT / 4) == 0)
-        prefetch(source, k, add(column, j * W));
+        prefetchTerm(k, column, j, W);
       return vector::LoadOp::create(b, loc, vectorOf(wordType), source.base,
                                     ValueRange{offset});
+    };
+  } else if (pairs && rows != kvRows.end() && schedule.getStream() &&
+             rows->second.element.isBF16() && columns % (2 * W) == 0 &&
+             nr % 2 == 0) {
+    // Few rows: pairs are made where they are multiplied, lane by lane of 128
+    // bits, which leaves columns in another order; accumulators have it too.
+    mixed = true;
+    KVRows source = rows->second;
+    loadB = [=](Value k, Value column, int64_t j) -> Value {
+      VectorType words = VectorType::get({2 * W}, b.getI16Type());
+      Value halves[2];
+      for (int64_t i : {0, 1}) {
+        Value row = add(mul(k, 2), i);
+        Value offset = memref::LoadOp::create(b, loc, source.offsets, row);
+        offset = add(offset, add(column, j / 2 * 2 * W));
+        halves[i] = vector::BitCastOp::create(
+            b, loc, words,
+            vector::LoadOp::create(b, loc,
+                                   VectorType::get({2 * W}, b.getBF16Type()),
+                                   source.base, ValueRange{offset}));
+        if (j % 2 == 0)
+          prefetchTerm(row, column, j / 2, 2 * W);
+      }
+      SmallVector<int64_t> lanes;
+      for (int64_t lane = 0; lane < W / 4; ++lane)
+        for (int64_t t = 0; t < 4; ++t) {
+          int64_t from = 8 * lane + 4 * (j % 2) + t;
+          lanes.push_back(from);
+          lanes.push_back(2 * W + from);
+        }
+      return vector::BitCastOp::create(
+          b, loc, vectorOf(b.getI32Type()),
+          vector::ShuffleOp::create(b, loc, halves[0], halves[1], lanes));
     };
   } else {
     Value packed = pairs                  ? packPairs(op)
@@ -393,70 +476,106 @@ LogicalResult KernelLowering::lowerDot(DotOp op) {
   Type f32 = b.getF32Type();
   VectorType accType = vectorOf(f32);
   VectorType pairType = VectorType::get({2 * W}, b.getBF16Type());
-  auto block2D = [&](Value column, int64_t count) {
-    loop(index(0), rowBound, mr, [&](Value row) {
-      SmallVector<Value> init;
+  // Of two vectors of columns, the first four of every eight, then the others.
+  SmallVector<int64_t> toMixed, fromMixed(2 * W);
+  for (int64_t half : {0, 4})
+    for (int64_t lane = 0; lane < W; ++lane)
+      toMixed.push_back(lane / 4 * 8 + half + lane % 4);
+  for (auto [position, column] : llvm::enumerate(toMixed))
+    fromMixed[column] = position;
+  auto shufflePairs = [&](SmallVector<Value> &vectors,
+                          ArrayRef<int64_t> order) {
+    for (size_t j = 0; j < vectors.size(); j += 2) {
+      Value x = vectors[j], y = vectors[j + 1];
+      vectors[j] = vector::ShuffleOp::create(b, loc, x, y, order.take_front(W));
+      vectors[j + 1] =
+          vector::ShuffleOp::create(b, loc, x, y, order.take_back(W));
+    }
+  };
+  auto blockOfRows = [&](Value column, int64_t count, Value row) {
+    SmallVector<Value> init;
+    for (int64_t i = 0; i < mr; ++i) {
+      Value scale;
+      if (factor) {
+        Value one =
+            memref::LoadOp::create(b, loc, buffers.lookup(factor), add(row, i));
+        scale = vector::BroadcastOp::create(b, loc, accType, one);
+      }
+      SmallVector<Value> old;
+      for (int64_t j = 0; j < count; ++j) {
+        if (!accBuffer) {
+          old.push_back(splatVector(f32, 0.0));
+          continue;
+        }
+        old.push_back(
+            loadVector(accBuffer, {add(row, i), add(column, j * W)}, f32));
+        if (scale)
+          old.back() = arith::MulFOp::create(b, loc, old.back(), scale);
+      }
+      if (mixed && accBuffer)
+        shufflePairs(old, toMixed);
+      llvm::append_range(init, old);
+    }
+    Value firstStep = index(0), endStep = index(steps);
+    if (part && !op.getTranspose()) {
+      auto step = [&](Value table) -> Value {
+        Value key = memref::LoadOp::create(b, loc, table, row);
+        return pairs ? arith::DivUIOp::create(b, loc, key, index(2)) : key;
+      };
+      firstStep = step(part->first);
+      endStep = step(part->limit);
+    }
+    auto k = scf::ForOp::create(b, loc, firstStep, endStep, index(1), init);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(k.getBody());
+      SmallVector<Value> sums(k.getRegionIterArgs());
+      SmallVector<Value> right;
+      for (int64_t j = 0; j < count; ++j) {
+        Value word = loadB(k.getInductionVar(), column, j);
+        right.push_back(
+            pairs
+                ? vector::BitCastOp::create(b, loc, pairType, word).getResult()
+                : word);
+      }
       for (int64_t i = 0; i < mr; ++i) {
-        Value scale;
-        if (factor) {
-          Value one = memref::LoadOp::create(b, loc, buffers.lookup(factor),
-                                             add(row, i));
-          scale = vector::BroadcastOp::create(b, loc, accType, one);
-        }
+        Value left = memref::LoadOp::create(
+            b, loc, aBuffer, ValueRange{add(row, i), k.getInductionVar()});
+        left = vector::BroadcastOp::create(b, loc, vectorOf(wordType), left);
+        if (pairs)
+          left = vector::BitCastOp::create(b, loc, pairType, left);
         for (int64_t j = 0; j < count; ++j) {
-          if (!accBuffer) {
-            init.push_back(splatVector(f32, 0.0));
-            continue;
-          }
-          Value old =
-              loadVector(accBuffer, {add(row, i), add(column, j * W)}, f32);
-          init.push_back(
-              scale ? arith::MulFOp::create(b, loc, old, scale).getResult()
-                    : old);
-        }
-      }
-      auto k =
-          scf::ForOp::create(b, loc, index(0), index(steps), index(1), init);
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(k.getBody());
-        SmallVector<Value> sums(k.getRegionIterArgs());
-        SmallVector<Value> right;
-        for (int64_t j = 0; j < count; ++j) {
-          Value word = loadB(k.getInductionVar(), column, j);
-          right.push_back(
-              pairs ? vector::BitCastOp::create(b, loc, pairType, word)
-                          .getResult()
-                    : word);
-        }
-        for (int64_t i = 0; i < mr; ++i) {
-          Value left = memref::LoadOp::create(
-              b, loc, aBuffer, ValueRange{add(row, i), k.getInductionVar()});
-          left = vector::BroadcastOp::create(b, loc, vectorOf(wordType), left);
+          Value &sum = sums[i * count + j];
           if (pairs)
-            left = vector::BitCastOp::create(b, loc, pairType, left);
-          for (int64_t j = 0; j < count; ++j) {
-            Value &sum = sums[i * count + j];
-            if (pairs)
-              sum = x86vector::DotBF16Op::create(b, loc, accType, sum, left,
-                                                 right[j]);
-            else
-              sum = vector::FMAOp::create(b, loc, left, right[j], sum);
-          }
+            sum = x86vector::DotBF16Op::create(b, loc, accType, sum, left,
+                                               right[j]);
+          else
+            sum = vector::FMAOp::create(b, loc, left, right[j], sum);
         }
-        scf::YieldOp::create(b, loc, sums);
       }
-      for (int64_t i = 0; i < mr; ++i)
-        for (int64_t j = 0; j < count; ++j)
-          storeVector(k.getResult(i * count + j), result,
-                      {add(row, i), add(column, j * W)});
-    });
+      scf::YieldOp::create(b, loc, sums);
+    }
+    for (int64_t i = 0; i < mr; ++i) {
+      SmallVector<Value> sums(k.getResults().slice(i * count, count));
+      if (mixed)
+        shufflePairs(sums, fromMixed);
+      for (int64_t j = 0; j < count; ++j)
+        storeVector(sums[j], result, {add(row, i), add(column, j * W)});
+    }
+  };
+  auto block2D = [&](Value row, Value column, int64_t count) {
+    if (!op.getTranspose())
+      return blockOfRows(column, count, row);
+    whereVisible(part, row, column, count * W,
+                 [&] { blockOfRows(column, count, row); });
   };
   int64_t whole = vectors / nr * nr;
-  loop(index(0), index(whole * W), nr * W,
-       [&](Value column) { block2D(column, nr); });
-  if (vectors > whole)
-    block2D(index(whole * W), vectors - whole);
+  loop(index(0), rowBound, mr, [&](Value row) {
+    loop(index(0), index(whole * W), nr * W,
+         [&](Value column) { block2D(row, column, nr); });
+    if (vectors > whole)
+      block2D(row, index(whole * W), vectors - whole);
+  });
   buffers[op.getResult()] = result;
   return success();
 }

@@ -55,8 +55,24 @@ FailureOr<int64_t> KernelLowering::run() {
 }
 
 LogicalResult KernelLowering::lowerBlock(Block &block) {
-  for (Operation &op : block)
+  // Scalars first: a mask is then known before the products that it is about.
+  llvm::DenseSet<Operation *> early;
+  for (Operation &op : block) {
+    bool onScalars =
+        isa<ItemOp>(op) ||
+        (isPure(&op) && op.getNumRegions() == 0 && !isa<ViewOp>(op) &&
+         llvm::all_of(op.getOperands(),
+                      [&](Value v) { return scalars.contains(v); }) &&
+         llvm::all_of(op.getResults(),
+                      [](Value v) { return kindOf(v) == Kind::Scalar; }));
+    if (!onScalars)
+      continue;
     if (failed(lowerOp(&op)))
+      return failure();
+    early.insert(&op);
+  }
+  for (Operation &op : block)
+    if (!early.contains(&op) && failed(lowerOp(&op)))
       return failure();
   return success();
 }
@@ -141,6 +157,31 @@ LogicalResult KernelLowering::lowerForItems(ForItemsOp op) {
   return lowerBlock(op.getBody().front());
 }
 
+/// Whether a tile is one value everywhere.
+static bool isFillOf(Value tile) {
+  return isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(
+      tile.getDefiningOp());
+}
+
+/// A buffer of its own, filled with that value, with the rows of `like`.
+Value KernelLowering::fill(Value tile, Value like) {
+  Value buffer = allocate(tileType(tile));
+  bool rows = kindOf(tile) == Kind::Rows;
+  int64_t fixed = fixedRows(like);
+  int64_t chunks = rows ? 1 : padded(tileType(tile).getDimSize(1)) / W;
+  loop(index(0), rows ? rowVectorLimit(fixed) : rowLimit(fixed), rows ? W : 1,
+       [&](Value row) {
+         Iteration iteration(/*overRows=*/rows, row);
+         for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+           SmallVector<Value> indices = {row};
+           if (!rows)
+             indices.push_back(index(chunk * W));
+           storeVector(evaluateLeaf(iteration, tile, chunk), buffer, indices);
+         }
+       });
+  return buffer;
+}
+
 LogicalResult KernelLowering::bindCarried(ValueRange inits,
                                           ValueRange arguments,
                                           ValueRange results) {
@@ -149,11 +190,16 @@ LogicalResult KernelLowering::bindCarried(ValueRange inits,
     if (kindOf(init) == Kind::Scalar)
       return mlir::emitError(loc, "expected loops to carry tiles, but got ")
              << init.getType();
-    needed.push_back(init);
+    if (!isFillOf(init))
+      needed.push_back(init);
   }
   if (failed(materialise(needed, nullptr)))
     return failure();
   for (auto [init, argument, result] : llvm::zip(inits, arguments, results)) {
+    if (isFillOf(init)) {
+      buffers[argument] = buffers[result] = fill(init, argument);
+      continue;
+    }
     Value buffer = buffers.lookup(init);
     // The loop may take over a buffer that nothing else reads.
     bool owned = init.hasOneUse() && !isa<BlockArgument>(init) &&
@@ -265,6 +311,12 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
   Value middle = add(first, full);
   Value lower = op.getPart() == Part::Partial ? middle : first;
   Value upper = op.getPart() == Part::Full ? middle : add(middle, partial);
+  // Keys and values of a tile are found one tile ahead, to be prefetched.
+  SmallVector<LoadKVOp> loads;
+  for (auto load : op.getBody().getOps<LoadKVOp>())
+    if (load.getKey() == op.getKey())
+      loads.push_back(load);
+  describeRows(loads, /*withNext=*/true);
   LogicalResult result = success();
   loop(lower, upper, 1, [&](Value number) {
     Value bytes = mul(number, sizeof(fi_key_range));
@@ -274,10 +326,17 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
                             rangesPointer, ArrayRef<LLVM::GEPArg>{offset});
     Value begin = loadField(range, offsetof(fi_key_range, begin), 64);
     Value end = loadField(range, offsetof(fi_key_range, end), 64);
+    if (!loads.empty())
+      locateRows(loads, begin, /*next=*/false);
     loop(begin, end, op.getStep(), [&](Value key) {
       scalars.map(op.getKey(), key);
-      locateRows(op);
+      if (!loads.empty()) {
+        locateRows(loads, add(key, op.getStep()), /*next=*/true);
+        if (schedule.getStream())
+          touchRows(loads);
+      }
       result = lowerBody(op.getBody().front(), op.getCarried());
+      advanceRows(loads);
     });
   });
   return result;

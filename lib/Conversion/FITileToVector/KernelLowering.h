@@ -16,8 +16,9 @@
 //
 // The members are implemented by topic: FITileToVector.cpp (signature, control
 // flow), RowDomains.cpp (what rows stand for), RowLoops.cpp (elementwise work),
-// Dot.cpp and MatrixTiles.cpp (products), Memory.cpp (ABI, loads and stores),
-// Columns.cpp (parts of tiles), Math.cpp (functions on vectors).
+// Dot.cpp and MatrixTiles.cpp (products), Visibility.cpp (parts of products
+// that masks hide), Memory.cpp (ABI, loads and stores), Columns.cpp (parts of
+// tiles), Math.cpp (functions on vectors).
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,6 +78,7 @@ private:
   /// Puts the initial values of carried tiles into buffers.
   LogicalResult bindCarried(mlir::ValueRange inits, mlir::ValueRange arguments,
                             mlir::ValueRange results);
+  Value fill(Value tile, Value like);
   /// Puts yielded tiles into the buffers of the carried ones.
   LogicalResult yieldCarried(Operation *terminator, mlir::ValueRange arguments);
 
@@ -118,6 +120,7 @@ private:
   LogicalResult demand(Phases &phases, Value tile, int phase);
   bool isReady(Value tile);
   bool isRecomputable(Value tile);
+  static bool isFree(Operation *op);
   bool isExpensive(Value tile);
   bool usesAreOver(Phases &phases, Operation *op);
   bool mayUpdateInPlace(Phases &phases, Value yielded, Value carried);
@@ -146,16 +149,38 @@ private:
   //===--- Functions on vectors (Math.cpp) --------------------------------===//
 
   Value maximum(Value a, Value b);
-  Value exp2NonPositive(Value x);
+  Value exp2Bounded(Value x);
   Value elementwise(Operation *op, mlir::ValueRange operands);
   /// Reduces a vector to a scalar, in a fixed order.
   Value horizontal(ReduceKind kind, Value vector);
+
+  void prefetchRows(DotOp op, Value first, int64_t count, Value step,
+                    int64_t width, int64_t steps, bool pairs);
+
+  //===--- Hidden scores (Visibility.cpp) ---------------------------------===//
+
+  /// Keys from the first visible one to behind the last, by whole vectors, for
+  /// the block of `mr` rows that begins at a row.
+  struct Extents {
+    Value first, limit; // memref<rows x index>
+  };
+  /// What a mask hides of the product's result, or of its first operand, which
+  /// is 0 there: nothing where no mask is known.
+  std::optional<Extents> extentsOfResult(DotOp op);
+  std::optional<Extents> extentsOfTerms(DotOp op);
+  std::optional<Extents> extentsOf(Value visible, mlir::Block *block);
+  /// Builds `body` where the block at `row` sees any of the columns.
+  void whereVisible(const std::optional<Extents> &extents, Value row,
+                    Value column, int64_t columns,
+                    llvm::function_ref<void()> body);
+  bool isAvailable(Value value);
 
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
   bool multipliesByTiles(DotOp op);
-  void dotByTiles(DotOp op, Value accBuffer, Value factor, Value result);
+  void dotByTiles(DotOp op, Value accBuffer, Value factor, Value result,
+                  const std::optional<Extents> &part);
   Value viewAs(Value buffer, ArrayRef<int64_t> shape, mlir::Type element);
   void dotAlongRows(DotOp op, Value aBuffer, Value result, bool pairs);
   Value sumLanes(llvm::SmallVector<Value> vectors);
@@ -199,11 +224,13 @@ private:
   Value kvRowOffset(Value view, KVPart part, Value key);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
-  /// Finds the rows of all key tiles of a loop's body; touches and prefetches.
-  void locateRows(ForKeysOp op);
-  void locateRows(ArrayRef<LoadKVOp> loads, Value key, Value nextKey);
+  void describeRows(ArrayRef<LoadKVOp> loads, bool withNext);
+  void locateRows(ArrayRef<LoadKVOp> loads, Value key, bool next);
+  void advanceRows(ArrayRef<LoadKVOp> loads);
   void touchRows(ArrayRef<LoadKVOp> loads);
   void prefetch(const KVRows &rows, Value row, Value column);
+  void prefetchNumbered(const KVRows &rows, Value first, Value number,
+                        int64_t perRow, int64_t elements);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerStoreKV(StoreKVOp op);
   LogicalResult lowerColumns(ColumnsOp op);
@@ -251,6 +278,7 @@ private:
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, KVRows> kvRows;
   llvm::DenseMap<Value, Value> pairViews;
+  llvm::DenseMap<Value, Extents> extents;
   llvm::DenseSet<Operation *> lowered;
   llvm::DenseMap<Value, Value> preferred;
 

@@ -62,12 +62,12 @@ Value KernelLowering::maximum(Value a, Value c) {
   return arith::SelectOp::create(b, loc, greater, a, c);
 }
 
-/// 2^x for x <= 0, exactly 0 from -126.5 down (and at -inf). The integer part
+/// 2^x for x < 128, exactly 0 from -126.5 down (and at -inf). The integer part
 /// goes to the exponent by adding 1.5 * 2^23 + 127, which leaves it in the low
 /// bits; the fraction, in [-0.5, 0.5], to a polynomial of degree 6 with
 /// constant term 1 and relative error 2e-9, fitted by reweighted least squares.
 /// The order of operations matters: no fast-math flags here.
-Value KernelLowering::exp2NonPositive(Value x) {
+Value KernelLowering::exp2Bounded(Value x) {
   static constexpr double coefficients[] = {1.0,
                                             0.6931471824645996,
                                             0.24022647738456726,
@@ -95,7 +95,7 @@ Value KernelLowering::elementwise(Operation *op, ValueRange operands) {
   if (auto exp2 = dyn_cast<math::Exp2Op>(op))
     if (bitEnumContainsAll(exp2.getFastmath(), arith::FastMathFlags::afn) &&
         tileType(exp2).getElementType().isF32())
-      return exp2NonPositive(operands[0]);
+      return exp2Bounded(operands[0]);
   if (isa<arith::MaxNumFOp>(op))
     return maximum(operands[0], operands[1]);
   Type element = tileType(op->getResult(0)).getElementType();

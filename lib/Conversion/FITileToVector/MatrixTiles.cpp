@@ -16,6 +16,7 @@
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -40,25 +41,43 @@ Value KernelLowering::viewAs(Value buffer, ArrayRef<int64_t> shape,
 }
 
 void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
-                                Value result) {
+                                Value result,
+                                const std::optional<Extents> &part) {
   Type f32 = b.getF32Type(), bf16 = b.getBF16Type();
   int64_t columns = padded(op.getType().getDimSize(1));
-  int64_t pairs = tileType(op.getA()).getDimSize(1) / 2;
+  int64_t allPairs = tileType(op.getA()).getDimSize(1) / 2;
   int64_t mr = schedule.getMr();
   int64_t nr = std::min(schedule.getNr(), columns / kSide);
   int64_t perPanel = nr * kSide;
   Value a = buffers.lookup(op.getA());
 
-  // Accumulators start from what is in memory: scale it there first.
+  // Accumulators start from what is in memory: scale it there first, where any
+  // row of a block has a factor other than 1.
   if (accBuffer && factor)
-    loop(index(0), rowBound, 1, [&](Value row) {
-      Value one = memref::LoadOp::create(b, loc, buffers.lookup(factor), row);
-      Value scale = vector::BroadcastOp::create(b, loc, vectorOf(f32), one);
-      for (int64_t column = 0; column < columns; column += W) {
-        Value old = loadVector(accBuffer, {row, index(column)}, f32);
-        storeVector(arith::MulFOp::create(b, loc, old, scale), accBuffer,
-                    {row, index(column)});
+    loop(index(0), rowBound, mr, [&](Value first) {
+      Value factors = buffers.lookup(factor), moved;
+      for (int64_t i = 0; i < mr; i += W) {
+        Value differs = arith::CmpFOp::create(
+            b, loc, arith::CmpFPredicate::UNE,
+            loadVector(factors, {add(first, i)}, f32), splatVector(f32, 1.0));
+        moved = moved ? arith::OrIOp::create(b, loc, moved, differs).getResult()
+                      : differs;
       }
+      auto branch = scf::IfOp::create(
+          b, loc,
+          vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, moved),
+          /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      loop(first, add(first, mr), 1, [&](Value row) {
+        Value one = memref::LoadOp::create(b, loc, factors, row);
+        Value scale = vector::BroadcastOp::create(b, loc, vectorOf(f32), one);
+        for (int64_t column = 0; column < columns; column += W) {
+          Value old = loadVector(accBuffer, {row, index(column)}, f32);
+          storeVector(arith::MulFOp::create(b, loc, old, scale), accBuffer,
+                      {row, index(column)});
+        }
+      });
     });
 
   // Rows of the packed operand hold pairs: [pairs, 2 * columns], one panel of
@@ -68,60 +87,84 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
   auto packedType = cast<MemRefType>(packed.getType());
   int64_t panels = op.getTranspose() ? packedType.getDimSize(0) : 1;
   int64_t rowPairs = packedType.getShape().back();
-  Value right = viewAs(packed, {panels * pairs, 2 * rowPairs}, bf16);
+  Value right = viewAs(packed, {panels * allPairs, 2 * rowPairs}, bf16);
 
   auto accumulator = amx::TileType::get({kSide, kSide}, f32);
-  auto block = [&](Value column, int64_t count) {
-    loop(index(0), rowBound, mr, [&](Value row) {
-      int64_t high = mr / kSide;
-      SmallVector<Value> sums;
+  auto blockOfRows = [&](Value column, int64_t count, Value row,
+                         int64_t pairs) {
+    int64_t high = mr / kSide;
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < high; ++i)
+      for (int64_t j = 0; j < count; ++j) {
+        if (accBuffer)
+          sums.push_back(amx::TileLoadOp::create(
+              b, loc, accumulator, result,
+              ValueRange{add(row, i * kSide), add(column, j * kSide)}));
+        else
+          sums.push_back(amx::TileZeroOp::create(b, loc, accumulator));
+      }
+    Value firstRow = index(0), firstColumn = mul(column, 2);
+    if (op.getTranspose()) {
+      Value panel = arith::DivUIOp::create(b, loc, column, index(perPanel));
+      firstRow = mul(panel, allPairs);
+      firstColumn = index(0);
+    }
+    for (int64_t k = 0; k < pairs; k += kSide) {
+      int64_t depth = std::min(kSide, pairs - k);
+      auto leftType = amx::TileType::get({kSide, 2 * depth}, bf16);
+      auto rightType = amx::TileType::get({depth, 2 * kSide}, bf16);
+      SmallVector<Value> lefts, rights;
+      for (int64_t i = 0; i < high; ++i)
+        lefts.push_back(amx::TileLoadOp::create(
+            b, loc, leftType, a,
+            ValueRange{add(row, i * kSide), index(2 * k)}));
+      for (int64_t j = 0; j < count; ++j)
+        rights.push_back(amx::TileLoadOp::create(
+            b, loc, rightType, right,
+            ValueRange{add(firstRow, k), add(firstColumn, 2 * j * kSide)}));
       for (int64_t i = 0; i < high; ++i)
         for (int64_t j = 0; j < count; ++j) {
-          if (accBuffer)
-            sums.push_back(amx::TileLoadOp::create(
-                b, loc, accumulator, result,
-                ValueRange{add(row, i * kSide), add(column, j * kSide)}));
-          else
-            sums.push_back(amx::TileZeroOp::create(b, loc, accumulator));
+          Value &sum = sums[i * count + j];
+          sum = amx::TileMulFOp::create(b, loc, accumulator, lefts[i],
+                                        rights[j], sum);
         }
-      Value firstRow = index(0), firstColumn = mul(column, 2);
-      if (op.getTranspose()) {
-        Value panel = arith::DivUIOp::create(b, loc, column, index(perPanel));
-        firstRow = mul(panel, pairs);
-        firstColumn = index(0);
-      }
-      for (int64_t k = 0; k < pairs; k += kSide) {
-        int64_t depth = std::min(kSide, pairs - k);
-        auto leftType = amx::TileType::get({kSide, 2 * depth}, bf16);
-        auto rightType = amx::TileType::get({depth, 2 * kSide}, bf16);
-        SmallVector<Value> lefts, rights;
-        for (int64_t i = 0; i < high; ++i)
-          lefts.push_back(amx::TileLoadOp::create(
-              b, loc, leftType, a,
-              ValueRange{add(row, i * kSide), index(2 * k)}));
-        for (int64_t j = 0; j < count; ++j)
-          rights.push_back(amx::TileLoadOp::create(
-              b, loc, rightType, right,
-              ValueRange{add(firstRow, k), add(firstColumn, 2 * j * kSide)}));
-        for (int64_t i = 0; i < high; ++i)
-          for (int64_t j = 0; j < count; ++j) {
-            Value &sum = sums[i * count + j];
-            sum = amx::TileMulFOp::create(b, loc, accumulator, lefts[i],
-                                          rights[j], sum);
-          }
-      }
-      for (int64_t i = 0; i < high; ++i)
-        for (int64_t j = 0; j < count; ++j)
-          amx::TileStoreOp::create(
-              b, loc, result,
-              ValueRange{add(row, i * kSide), add(column, j * kSide)},
-              sums[i * count + j]);
-    });
+    }
+    for (int64_t i = 0; i < high; ++i)
+      for (int64_t j = 0; j < count; ++j)
+        amx::TileStoreOp::create(
+            b, loc, result,
+            ValueRange{add(row, i * kSide), add(column, j * kSide)},
+            sums[i * count + j]);
   };
+  auto block = [&](Value row, Value column, int64_t count) {
+    if (op.getTranspose())
+      return whereVisible(part, row, column, count * kSide,
+                          [&] { blockOfRows(column, count, row, allPairs); });
+    // Of the terms only those in front of the last visible one: one copy of
+    // the steps for each of at most four limits.
+    if (!part)
+      return blockOfRows(column, count, row, allPairs);
+    int64_t steps = (allPairs + kSide - 1) / kSide;
+    int64_t grain = (steps + 3) / 4 * kSide;
+    Value limit = memref::LoadOp::create(b, loc, part->limit, row);
+    OpBuilder::InsertionGuard guard(b);
+    for (int64_t pairs = grain; pairs < allPairs; pairs += grain) {
+      Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                         limit, index(2 * pairs));
+      auto branch = scf::IfOp::create(b, loc, fits, /*withElseRegion=*/true);
+      b.setInsertionPointToStart(branch.thenBlock());
+      blockOfRows(column, count, row, pairs);
+      b.setInsertionPointToStart(branch.elseBlock());
+    }
+    blockOfRows(column, count, row, allPairs);
+  };
+  // The block of rows stays in the first-level cache for all columns.
   int64_t whole = columns / perPanel * perPanel;
-  if (whole > 0)
-    loop(index(0), index(whole), perPanel,
-         [&](Value column) { block(column, nr); });
-  if (columns > whole)
-    block(index(whole), (columns - whole) / kSide);
+  loop(index(0), rowBound, mr, [&](Value row) {
+    if (whole > 0)
+      loop(index(0), index(whole), perPanel,
+           [&](Value column) { block(row, column, nr); });
+    if (columns > whole)
+      block(row, index(whole), (columns - whole) / kSide);
+  });
 }

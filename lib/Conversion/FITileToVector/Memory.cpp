@@ -386,11 +386,8 @@ static bool rowsAreAdjacent(KVViewTypeInterface view) {
   return false;
 }
 
-/// Where the rows of tiles are: one loop for keys and values, which share their
-/// page. Keys beyond the last repeat it.
-void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
-                                Value nextKey) {
-  int64_t keys = 0;
+/// Buffers for where the rows of tiles are, and those of the tiles after them.
+void KernelLowering::describeRows(ArrayRef<LoadKVOp> loads, bool withNext) {
   for (LoadKVOp op : loads) {
     const View &view = views.find(op.getView())->second;
     Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
@@ -401,29 +398,42 @@ void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
     rows.rows = op.getType().getDimSize(0);
     rows.columns = op.getType().getDimSize(1);
     rows.element = cast<MemRefType>(base.getType()).getElementType();
-    rows.offsets = allocateRaw({rows.rows}, b.getIndexType());
-    if (nextKey)
-      rows.nextOffsets = allocateRaw({rows.rows}, b.getIndexType());
+    rows.offsets = allocateRaw({padded(rows.rows)}, b.getIndexType());
+    if (withNext)
+      rows.nextOffsets = allocateRaw({padded(rows.rows)}, b.getIndexType());
     rows.adjacent =
         rowsAreAdjacent(cast<KVViewTypeInterface>(op.getView().getType()));
     kvRows[op.getResult()] = rows;
-    keys = std::max(keys, rows.rows);
   }
+}
+
+/// Finds the rows of tiles: one loop for keys and values, which share their
+/// page. Keys beyond the last repeat it.
+void KernelLowering::locateRows(ArrayRef<LoadKVOp> loads, Value key,
+                                bool next) {
+  int64_t keys = 0;
+  for (LoadKVOp op : loads)
+    keys = std::max(keys, op.getType().getDimSize(0));
   Value last = sub(itemField(Field::KVLen), index(1));
   loop(index(0), index(keys), 1, [&](Value i) {
-    for (bool next : {false, true}) {
-      Value first = next ? nextKey : key;
-      if (!first)
-        continue;
-      Value clamped = minimum(add(first, i), last);
-      for (LoadKVOp op : loads) {
-        const KVRows &rows = kvRows.find(op.getResult())->second;
-        memref::StoreOp::create(
-            b, loc, kvRowOffset(op.getView(), op.getPart(), clamped),
-            next ? rows.nextOffsets : rows.offsets, i);
-      }
+    Value clamped = minimum(add(key, i), last);
+    for (LoadKVOp op : loads) {
+      const KVRows &rows = kvRows.find(op.getResult())->second;
+      memref::StoreOp::create(b, loc,
+                              kvRowOffset(op.getView(), op.getPart(), clamped),
+                              next ? rows.nextOffsets : rows.offsets, i);
     }
   });
+}
+
+/// The next tile becomes the current one: its rows are found once.
+void KernelLowering::advanceRows(ArrayRef<LoadKVOp> loads) {
+  for (LoadKVOp op : loads) {
+    const KVRows &rows = kvRows.find(op.getResult())->second;
+    for (int64_t i = 0; i < rows.rows; i += W)
+      storeVector(loadVector(rows.nextOffsets, {index(i)}, b.getIndexType()),
+                  rows.offsets, {index(i)});
+  }
 }
 
 /// Loads a few bytes of each cache line of the tiles: memory delivers all lines
@@ -476,22 +486,11 @@ void KernelLowering::prefetch(const KVRows &rows, Value row, Value column) {
                              /*isDataCache=*/true);
 }
 
-void KernelLowering::locateRows(ForKeysOp loopOp) {
-  SmallVector<LoadKVOp> loads;
-  for (auto load : loopOp.getBody().getOps<LoadKVOp>())
-    if (load.getKey() == loopOp.getKey())
-      loads.push_back(load);
-  if (loads.empty())
-    return;
-  Value key = scalar(loopOp.getKey());
-  locateRows(loads, key, add(key, loopOp.getStep()));
-  if (schedule.getStream())
-    touchRows(loads);
-}
-
 LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
-  if (!kvRows.count(op.getResult()))
-    locateRows({op}, scalar(op.getKey()), Value());
+  if (!kvRows.count(op.getResult())) {
+    describeRows({op}, /*withNext=*/false);
+    locateRows({op}, scalar(op.getKey()), /*next=*/false);
+  }
   KVRows rows = kvRows.find(op.getResult())->second;
   bool isReadInPlace = llvm::all_of(op->getUses(), [](OpOperand &use) {
     auto dot = dyn_cast<DotOp>(use.getOwner());

@@ -48,7 +48,7 @@ bool KernelLowering::isLazy(Operation *op) {
 }
 
 /// Values that cost nothing to make again.
-static bool isFree(Operation *op) {
+bool KernelLowering::isFree(Operation *op) {
   return isa_and_nonnull<arith::ConstantOp, tensor::SplatOp, IotaOp>(op);
 }
 

@@ -27,6 +27,8 @@ namespace {
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
 constexpr double kInf = std::numeric_limits<double>::infinity();
+/// How far, in powers of 2, scores may pass what is subtracted from them.
+constexpr double kSlack = 8;
 
 /// Short names for elementwise arithmetic on tiles.
 struct Tiles {
@@ -48,7 +50,7 @@ struct Tiles {
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
   Value max(Value x, Value y) { return arith::MaxNumFOp::create(b, loc, x, y); }
-  /// 2^x for x <= 0; exactly 0 at -inf.
+  /// 2^x for x <= kSlack; exactly 0 at -inf.
   Value exp2(Value x) {
     return math::Exp2Op::create(b, loc, x, arith::FastMathFlags::afn);
   }
@@ -56,6 +58,9 @@ struct Tiles {
   Value equal(Value x, double value) {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x,
                                  constant(x, value));
+  }
+  Value atMost(Value x, Value y) {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, x, y);
   }
   Value select(Value c, Value x, Value y) {
     return arith::SelectOp::create(b, loc, c, x, y);
@@ -121,7 +126,11 @@ NormaliserUpdate SoftmaxAttr::buildUpdate(TileArithmetic &a, Value scores,
   Value m = running[0], l = running[1];
   int64_t lanes = cast<RankedTensorType>(l.getType()).getDimSize(1);
   Value x = t.mul(scores, t.constant(scores, kLog2E));
-  Value newM = t.max(m, a.reduceMax(x));
+  // The subtrahend moves only where weights would pass 2^kSlack: any that is
+  // near the maximum will do, and most tiles then leave the accumulator as it
+  // is. A first maximum moves it from -inf; a NaN moves it too.
+  Value top = a.reduceMax(x);
+  Value newM = t.select(t.atMost(top, t.add(m, t.constant(m, kSlack))), m, top);
   Value subtrahend = t.subtrahend(newM);
   Value factor = t.exp2(t.sub(m, subtrahend));
   Value weights = t.exp2(t.sub(x, a.broadcastRows(subtrahend, x)));

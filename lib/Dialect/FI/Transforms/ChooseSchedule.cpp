@@ -33,6 +33,9 @@ namespace {
 constexpr int64_t kManyKeys = 64, kFewKeys = 32;
 /// Packed rows of a tile that share the work of packing its keys.
 constexpr int64_t kManyRows = 192;
+/// The same where hardware multiplies tiles: more, since products cost little
+/// beside packing, and beside accumulators' way to memory and back.
+constexpr int64_t kTiledKeys = 128, kTiledRows = 384;
 /// Requests of at most so many packed rows get the decode body.
 constexpr int64_t kFewRows = 16;
 
@@ -49,6 +52,7 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
                                /*stream=*/1);
 
   int64_t mr = target.getVectorBits() >= 256 ? 6 : 4, nr = wide ? 4 : 2;
+  int64_t keys = kManyKeys, rows = kManyRows / mr * mr;
   // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in
   // hardware. What a transform computes is of f32.
   if (target.getAmx() && !op.getPairing() &&
@@ -57,9 +61,10 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
       op.getViewType().getValueType().isBF16()) {
     mr = 32;
     nr = 2;
+    keys = kTiledKeys;
+    rows = kTiledRows;
   }
-  int64_t rows = kManyRows / mr * mr;
-  auto many = ScheduleAttr::get(op.getContext(), rows, kManyKeys, mr, nr, lanes,
+  auto many = ScheduleAttr::get(op.getContext(), rows, keys, mr, nr, lanes,
                                 /*maxRows=*/0, /*stream=*/0);
   return b.getArrayAttr({few, many});
 }

@@ -18,11 +18,14 @@ fi_tile.kernel @update(%q: memref<?x2x16xf32>, %v: memref<?x2x32xf32>, %o: memre
     // CHECK: fi_tile.for_keys %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}) ->
     %r:3 = fi_tile.for_keys %t in %it all step 16 iter_args(%acc = %i#0, %m = %i#1, %sum = %i#2) -> (tensor<8x32xf32>, tensor<8x1xf32>, tensor<8x4xf32>) {
       %values = arith.constant dense<1.0> : tensor<16x32xf32>
-      // log2(e), then the new maximum.
+      // log2(e), then the new maximum, where it has moved by more than 8.
       // CHECK: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : tensor<8x16xf32>
       // CHECK: %[[X:.*]] = arith.mulf %{{.*}}, %[[LOG2E]]
       // CHECK: %[[TOP:.*]] = fi_tile.reduce max %[[X]] : tensor<8x16xf32> -> tensor<8x1xf32>
-      // CHECK: %[[NEW:.*]] = arith.maxnumf %[[M]], %[[TOP]]
+      // CHECK: %[[EIGHT:.*]] = arith.constant dense<8.000000e+00> : tensor<8x1xf32>
+      // CHECK: %[[REACH:.*]] = arith.addf %[[M]], %[[EIGHT]]
+      // CHECK: %[[STAYS:.*]] = arith.cmpf ole, %[[TOP]], %[[REACH]]
+      // CHECK: %[[NEW:.*]] = arith.select %[[STAYS]], %[[M]], %[[TOP]]
       // CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[NEW]], %{{.*}}
       // CHECK: %[[SUB:.*]] = arith.select %[[NONE]]
       // CHECK: arith.subf %[[M]], %[[SUB]]
