@@ -86,6 +86,15 @@ bool Checker::ordered(const WarpState &me, const Cta &cta, const Event &e,
 void Checker::word(Warp &w, WarpState &me, const Inst &in, ShadowWord &s,
                    uint32_t lane, Access access, uint8_t bytes, bool strong,
                    uint64_t address) {
+  // Another lane of this warp has read the word since the last write, by
+  // another warp: what holds for that lane holds for this one.
+  if (access == Access::Read && s.read.warp == me.id &&
+      s.read.clock == me.clock && s.write.warp != me.id && !s.pendingWarp &&
+      s.readBytes == bytes) {
+    s.read.lanes |= 1u << lane;
+    s.strongRead &= strong;
+    return;
+  }
   uint32_t inst = w.instIndex(in);
   const Cta &cta = *w.cta;
   auto race = [&](const char *what, const Event &other) {
@@ -121,6 +130,7 @@ void Checker::word(Warp &w, WarpState &me, const Inst &in, ShadowWord &s,
       s.strongOther = s.strongRead;
     }
     s.read = e;
+    s.readBytes = bytes;
     s.strongRead = strong;
     return;
   }
@@ -178,14 +188,18 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
       offset = address - (allocation->base & ~uint64_t(3));
       shadow = &allocation->shadow;
     }
+    bool late = !shared && (in.flags & Inst::NonCoherent);
+    ShadowWord *run = nullptr; // the words of one page
     for (uint64_t b = offset; b < offset + bytes;) {
-      uint64_t wordEnd = (b | 3) + 1;
-      uint64_t end = std::min(wordEnd, offset + bytes);
-      uint8_t which = 0;
-      for (uint64_t k = b; k < end; ++k)
-        which |= uint8_t(1u << (k & 3));
-      ShadowWord &s = shadow->at(b / 4, launch.generation);
-      if (!shared && (in.flags & Inst::NonCoherent) && s.write.clock)
+      uint64_t end = std::min((b | 3) + 1, offset + bytes);
+      uint8_t which = 15;
+      if (end - b != 4)
+        which = uint8_t(((1u << (end - b)) - 1) << (b & 3));
+      run = run && (b / 4) % ShadowMemory::pageWords
+                ? run + 1
+                : &shadow->at(b / 4, launch.generation);
+      ShadowWord &s = *run;
+      if (late && s.write.clock)
         launch.addReport(w, w.instIndex(in), ReportKind::NonCoherent, 1u << i,
                          "ld.global.nc of memory that this launch writes",
                          address, int64_t(s.write.inst));

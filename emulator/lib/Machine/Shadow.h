@@ -30,7 +30,7 @@ struct ShadowWord {
   Event write, read;
   /// A reader of another warp that nothing had ordered before `read`.
   Event otherRead;
-  uint8_t writeBytes = 0;
+  uint8_t writeBytes = 0, readBytes = 0;
   bool strongWrite = false, strongRead = false, strongOther = false;
   /// A copy in flight: warp + 1, instruction.
   uint32_t pendingWarp = 0, pendingInst = 0;
@@ -50,8 +50,9 @@ public:
   }
   void clear() { pages.clear(); }
 
-private:
   static constexpr uint64_t pageWords = 256;
+
+private:
   struct Page {
     std::unique_ptr<ShadowWord[]> words;
     uint32_t generation = 0;
