@@ -33,6 +33,7 @@ void fi::buildTilePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITileOnlineSoftmax());
   tile::FITileLegalizeDtypesOptions legalize;
   legalize.bf16Dot = options.bf16Dot;
+  legalize.f16Dot = options.f16Dot;
   kernels.addPass(tile::createFITileLegalizeDtypes(legalize));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
@@ -75,6 +76,35 @@ void fi::buildLLVMPipeline(OpPassManager &pm,
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
+void fi::buildPlacePipeline(OpPassManager &pm,
+                            const PlacePipelineOptions &options) {
+  OpPassManager &kernels = pm.nest<tile::KernelOp>();
+  kernels.addPass(tile::createFITilePlaceOperands());
+  kernels.addPass(tile::createFITileAssignLayouts());
+  kernels.addPass(tile::createFITilePipeline());
+  tile::FITileAllocateOptions allocate;
+  allocate.limit = options.sharedLimit;
+  kernels.addPass(tile::createFITileAllocate(allocate));
+}
+
+void fi::buildNVVMPipeline(OpPassManager &pm) {
+  pm.nest<tile::KernelOp>().addPass(tile::createFITileLowerChannels());
+  pm.addPass(createFITileToNVVM());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createFIApproximateMath());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 void fi::registerPipelines() {
   PassPipelineRegistration<>(
       "fi-prepare", "level 1: regions, mask bounds, schedules",
@@ -85,6 +115,12 @@ void fi::registerPipelines() {
   PassPipelineRegistration<>(
       "fi-lower-to-vector", "level 2 to loops over vectors",
       [](OpPassManager &pm) { buildVectorPipeline(pm); });
+  PassPipelineRegistration<PlacePipelineOptions>(
+      "fi-place-tiles", "level 2: layouts, channels, shared memory",
+      buildPlacePipeline);
+  PassPipelineRegistration<>("fi-lower-to-nvvm",
+                             "level 2, placed, to the nvvm and llvm dialects",
+                             [](OpPassManager &pm) { buildNVVMPipeline(pm); });
   PassPipelineRegistration<LLVMPipelineOptions>(
       "fi-lower-to-llvm", "loops over vectors to the llvm dialect",
       buildLLVMPipeline);

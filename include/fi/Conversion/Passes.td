@@ -56,6 +56,24 @@ def FITileToVector : Pass<"fi-tile-to-vector", "::mlir::ModuleOp"> {
   ];
 }
 
+def FITileToNVVM : Pass<"fi-tile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Convert placed tile kernels to NVVM";
+  let description = [{
+    A tile becomes the vector of the registers that one lane holds of it, a buffer its
+    place in shared memory; products become mma.sync on fragments that ldmatrix
+    reads, copies become cp.async, row reductions end in shuffles.
+
+    Precondition: fi-tile-assign-layouts, fi-tile-allocate, fi-tile-lower-channels.
+    Numeric effect: exp2 and log2 are the approximations of PTX; row sums are
+    reassociated.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def FIApproximateMath : Pass<"fi-approximate-math"> {
   let summary = "Replace functions on vectors by polynomials";
   let description = [{

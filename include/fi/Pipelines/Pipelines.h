@@ -23,6 +23,9 @@ struct TilePipelineOptions : mlir::PassPipelineOptions<TilePipelineOptions> {
   Option<bool> bf16Dot{*this, "bf16-dot",
                        llvm::cl::desc("the target multiplies bf16 pairs"),
                        llvm::cl::init(false)};
+  Option<bool> f16Dot{*this, "f16-dot",
+                      llvm::cl::desc("the target multiplies f16"),
+                      llvm::cl::init(false)};
 };
 
 struct LLVMPipelineOptions : mlir::PassPipelineOptions<LLVMPipelineOptions> {
@@ -30,6 +33,13 @@ struct LLVMPipelineOptions : mlir::PassPipelineOptions<LLVMPipelineOptions> {
       *this, "native-bf16",
       llvm::cl::desc("the target converts between f32 and bf16"),
       llvm::cl::init(false)};
+};
+
+struct PlacePipelineOptions : mlir::PassPipelineOptions<PlacePipelineOptions> {
+  Option<int64_t> sharedLimit{
+      *this, "shared-limit",
+      llvm::cl::desc("bytes of shared memory of a CTA; 0: unlimited"),
+      llvm::cl::init(0)};
 };
 
 /// fi -> fi with regions, mask bounds and schedules. `fi-prepare`.
@@ -44,6 +54,12 @@ void buildVectorCleanupPipeline(mlir::OpPassManager &pm);
 /// vector -> llvm. `fi-lower-to-llvm`.
 void buildLLVMPipeline(mlir::OpPassManager &pm,
                        const LLVMPipelineOptions &options);
+
+/// fi_tile, logical -> placed, for a GPU. `fi-place-tiles`.
+void buildPlacePipeline(mlir::OpPassManager &pm,
+                        const PlacePipelineOptions &options);
+/// fi_tile, placed -> nvvm, llvm. `fi-lower-to-nvvm`.
+void buildNVVMPipeline(mlir::OpPassManager &pm);
 
 void registerPipelines();
 

@@ -37,6 +37,10 @@ KernelLowering::KernelLowering(KernelOp kernel, TargetAttr target)
       matrixTiles(target.getAmx()) {}
 
 FailureOr<int64_t> KernelLowering::run() {
+  if (schedule.getMr() == 0)
+    return kernel.emitOpError("expected a schedule with 'mr' and 'nr' for a "
+                              "CPU, but got ")
+           << schedule << " [SCH2]";
   if (schedule.getTileRows() < 2)
     return kernel.emitOpError("expected 'tile_rows' of at least 2, but got ")
            << schedule.getTileRows() << " [SCH3]";

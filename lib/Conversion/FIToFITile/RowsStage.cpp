@@ -19,7 +19,15 @@ using namespace fi::tile;
 /// Rows of a tile in these kernels: they move memory, so any size will do.
 static constexpr int64_t kTileRows = 64;
 
-static ScheduleAttr rowsSchedule(MLIRContext *context) {
+static ScheduleAttr rowsSchedule(Operation *op) {
+  auto target =
+      op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttr);
+  MLIRContext *context = op->getContext();
+  if (target && !target.isCPU())
+    return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
+                             /*mr=*/0, /*nr=*/0, /*lanes=*/1, /*maxRows=*/0,
+                             /*stream=*/0, /*warps=*/4, /*keyWarps=*/1,
+                             /*stages=*/1);
   return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
                            /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0,
                            /*stream=*/0);
@@ -62,7 +70,7 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
   unsigned values = stage.use(buffers.get(op.getValues()));
   ViewBuffers viewBuffers = useView(stage, op.getView(), buffers);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
-  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(b.getContext()));
+  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(op));
   Block &entry = kernel.getBody().front();
   Value viewValue = createView(stage, kernel, op.getView(), viewBuffers);
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
@@ -237,7 +245,7 @@ DictionaryAttr RowsStage::build() {
   }
   OpBuilder::InsertionGuard guard(b);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
-  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(b.getContext()));
+  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(op));
   entry = &kernel.getBody().front();
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
   b.setInsertionPointToStart(&items.getBody().front());

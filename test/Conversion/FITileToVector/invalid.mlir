@@ -11,6 +11,15 @@ fi_tile.kernel @rows(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 1, 
 // -----
 
 module attributes {fi.target = #fi.target<cpu, vector_bits = 256>} {
+// expected-error @+1 {{expected a schedule with 'mr' and 'nr' for a CPU, but got #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 2, lanes = 1> [SCH2]}}
+fi_tile.kernel @gpu(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 2>) {
+  fi_tile.return
+}
+}
+
+// -----
+
+module attributes {fi.target = #fi.target<cpu, vector_bits = 256>} {
 // expected-error @+1 {{expected 'lanes' of 1 or a multiple of 8, the vector length, but got 4 [SCH2]}}
 fi_tile.kernel @lanes(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 8, tile_keys = 8, mr = 1, nr = 1, lanes = 4>) {
   fi_tile.return

@@ -72,7 +72,7 @@ func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----
 
-// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, but got 'rows'}}
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, but got 'rows'}}
 func.func private @f() attributes {a = #fi.schedule<rows = 3>}
 
 // -----
@@ -99,6 +99,26 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 
 
 // expected-error @+1 {{expected 'stream' of 0 or 1, but got 2 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1, stream = 2>}
+
+// -----
+
+// expected-error @+1 {{expected 'warps' between 1 and 32, but got 33 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 33>}
+
+// -----
+
+// expected-error @+1 {{expected 'key_warps' between 1 and 32, but got 64 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, key_warps = 64>}
+
+// -----
+
+// expected-error @+1 {{expected 'stages' between 1 and 16, but got 17 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 17>}
+
+// -----
+
+// expected-error @+1 {{expected at most 32 warps in all, but got 8 x 8 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 8, key_warps = 8>}
 
 // -----
 

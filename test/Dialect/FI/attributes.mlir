@@ -28,6 +28,10 @@ module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
     // CHECK-DAG: l = #fi.target<sm_90a>
     l = #fi.target<sm_90a>,
     // CHECK-DAG: j = #fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>
-    j = #fi.schedule<mr = 8, nr = 2, lanes = 16, tile_rows = 128, tile_keys = 64>
+    j = #fi.schedule<mr = 8, nr = 2, lanes = 16, tile_rows = 128, tile_keys = 64>,
+    // CHECK-DAG: m = #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>
+    m = #fi.schedule<stages = 2, warps = 4, lanes = 4, tile_rows = 128, tile_keys = 64>,
+    // CHECK-DAG: n = #fi.schedule<tile_rows = 16, tile_keys = 32, warps = 1, key_warps = 4, stages = 1, lanes = 1, max_rows = 16>
+    n = #fi.schedule<key_warps = 4, warps = 1, max_rows = 16, tile_rows = 16, tile_keys = 32>
   }
 }

@@ -232,9 +232,11 @@ struct ScheduleField {
 } // namespace
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  // -1: no default. Blocks of registers belong to the CPU, warps to a GPU.
   ScheduleField fields[] = {
-      {"tile_rows", -1}, {"tile_keys", -1}, {"mr", -1},   {"nr", -1},
-      {"lanes", 1},      {"max_rows", 0},   {"stream", 0}};
+      {"tile_rows", -1}, {"tile_keys", -1}, {"mr", 0},     {"nr", 0},
+      {"lanes", 1},      {"max_rows", 0},   {"stream", 0}, {"warps", 0},
+      {"key_warps", 0},  {"stages", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -246,27 +248,41 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
         return failure(parser.parseEqual() || parser.parseInteger(field.value));
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
-              "stream, but got '"
+              "stream, warps, key_warps, stages, but got '"
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
+  bool onGPU = fields[7].value != 0;
+  if (onGPU && fields[8].value == 0)
+    fields[8].value = 1;
+  if (onGPU && fields[9].value == 0)
+    fields[9].value = 1;
   for (ScheduleField &field : fields)
-    if (field.value < 0) {
+    if (field.value < 0 || (!onGPU && field.value == 0 &&
+                            (field.name == "mr" || field.name == "nr"))) {
       parser.emitError(loc, "expected '") << field.name << "' in a schedule";
       return {};
     }
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), fields[0].value, fields[1].value,
       fields[2].value, fields[3].value, fields[4].value, fields[5].value,
-      fields[6].value);
+      fields[6].value, fields[7].value, fields[8].value, fields[9].value);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<tile_rows = " << getTileRows()
-          << ", tile_keys = " << getTileKeys() << ", mr = " << getMr()
-          << ", nr = " << getNr() << ", lanes = " << getLanes();
+          << ", tile_keys = " << getTileKeys();
+  if (getMr())
+    printer << ", mr = " << getMr() << ", nr = " << getNr();
+  if (getWarps()) {
+    printer << ", warps = " << getWarps();
+    if (getKeyWarps() != 1)
+      printer << ", key_warps = " << getKeyWarps();
+    printer << ", stages = " << getStages();
+  }
+  printer << ", lanes = " << getLanes();
   if (getMaxRows())
     printer << ", max_rows = " << getMaxRows();
   if (getStream())
@@ -277,7 +293,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t tileRows, int64_t tileKeys, int64_t mr, int64_t nr,
-                     int64_t lanes, int64_t maxRows, int64_t stream) {
+                     int64_t lanes, int64_t maxRows, int64_t stream,
+                     int64_t warps, int64_t keyWarps, int64_t stages) {
   auto inRange = [&](StringRef name, int64_t value, int64_t most) {
     if (value >= 1 && value <= most)
       return success();
@@ -287,10 +304,20 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   };
   if (failed(inRange("tile_rows", tileRows, 4096)) ||
       failed(inRange("tile_keys", tileKeys, 4096)) ||
-      failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16)) ||
       failed(inRange("lanes", lanes, 64)))
     return failure();
-  if (tileRows % mr != 0)
+  if (warps) {
+    if (failed(inRange("warps", warps, 32)) ||
+        failed(inRange("key_warps", keyWarps, 32)) ||
+        failed(inRange("stages", stages, 16)))
+      return failure();
+    if (warps * keyWarps > 32)
+      return emitError() << "expected at most 32 warps in all, but got "
+                         << warps << " x " << keyWarps << " [SCH1]";
+  } else if (failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16))) {
+    return failure();
+  }
+  if (mr && tileRows % mr != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of 'mr' = "
                        << mr << ", but got " << tileRows << " [SCH1]";
   if (tileKeys % lanes != 0)

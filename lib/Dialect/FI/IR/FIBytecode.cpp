@@ -32,7 +32,8 @@ enum class AttrCode : uint64_t {
   Softcap,
   Target,
   Schedule,
-  Split
+  Split,
+  WarpSchedule
 };
 
 /// Bits of a target's features.
@@ -238,11 +239,14 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           return success();
         })
         .Case([&](ScheduleAttr s) {
-          code(AttrCode::Schedule);
+          code(s.getWarps() ? AttrCode::WarpSchedule : AttrCode::Schedule);
           for (int64_t field :
                {s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
                 s.getLanes(), s.getMaxRows(), s.getStream()})
             writer.writeSignedVarInt(field);
+          if (s.getWarps())
+            for (int64_t field : {s.getWarps(), s.getKeyWarps(), s.getStages()})
+              writer.writeSignedVarInt(field);
           return success();
         })
         .Case([&](SplitAttr split) {
@@ -306,14 +310,16 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
                                     (features & kBf16Dot) != 0,
                                     (features & kAmx) != 0);
     }
-    case AttrCode::Schedule: {
-      int64_t fields[7];
-      for (int64_t &field : fields)
+    case AttrCode::Schedule:
+    case AttrCode::WarpSchedule: {
+      int64_t fields[10] = {};
+      size_t count = static_cast<AttrCode>(code) == AttrCode::Schedule ? 7 : 10;
+      for (int64_t &field : llvm::MutableArrayRef(fields).take_front(count))
         if (failed(reader.readSignedVarInt(field)))
           return {};
-      return ScheduleAttr::getChecked(emitError, context, fields[0], fields[1],
-                                      fields[2], fields[3], fields[4],
-                                      fields[5], fields[6]);
+      return ScheduleAttr::getChecked(
+          emitError, context, fields[0], fields[1], fields[2], fields[3],
+          fields[4], fields[5], fields[6], fields[7], fields[8], fields[9]);
     }
     case AttrCode::Split: {
       int64_t keys;

@@ -69,6 +69,17 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   return b.getArrayAttr({few, many});
 }
 
+/// A warp's accumulator and scores have to fit into its registers: 32 rows a
+/// warp share each fragment of keys; 16 where the values are too wide for that.
+ArrayAttr chooseForGPU(AttentionOp op) {
+  Builder b(op.getContext());
+  constexpr int64_t kRows = 128, kKeys = 64, kStages = 2;
+  int64_t warps = op.getViewType().getValueDim() <= 128 ? 4 : 8;
+  return b.getArrayAttr(ScheduleAttr::get(
+      op.getContext(), kRows, kKeys, /*mr=*/0, /*nr=*/0, /*lanes=*/4,
+      /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1, kStages));
+}
+
 struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
@@ -78,20 +89,12 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
           "for example #fi.target<cpu, vector_bits = 256>");
       return signalPassFailure();
     }
-    WalkResult result = getOperation().walk([&](AttentionOp op) {
+    getOperation().walk([&](AttentionOp op) {
       if (op.getSchedulesAttr())
-        return WalkResult::advance();
-      if (!target.isCPU()) {
-        op.emitError("expected 'schedules', which are chosen for target 'cpu' "
-                     "alone, but got none and ")
-            << target;
-        return WalkResult::interrupt();
-      }
-      op.setSchedulesAttr(chooseForCPU(op, target));
-      return WalkResult::advance();
+        return;
+      op.setSchedulesAttr(target.isCPU() ? chooseForCPU(op, target)
+                                         : chooseForGPU(op));
     });
-    if (result.wasInterrupted())
-      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

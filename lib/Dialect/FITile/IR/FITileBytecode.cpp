@@ -23,8 +23,17 @@ static constexpr uint64_t kVersion = 1;
 
 namespace {
 
-enum class TypeCode : uint64_t { Work, Item };
-enum class AttrCode : uint64_t { Field, Part, KVPart, ReduceKind };
+enum class TypeCode : uint64_t { Work, Item, Buf, Chan, Cursor };
+enum class AttrCode : uint64_t {
+  Field,
+  Part,
+  KVPart,
+  ReduceKind,
+  Frag,
+  Slice,
+  Partial,
+  Smem
+};
 
 struct FITileBytecodeInterface : BytecodeDialectInterface {
   FITileBytecodeInterface(Dialect *dialect)
@@ -47,11 +56,29 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
 
   LogicalResult writeType(Type type,
                           DialectBytecodeWriter &writer) const override {
-    if (!isa<WorkType, ItemType>(type))
-      return failure();
-    writer.writeVarInt(static_cast<uint64_t>(
-        isa<WorkType>(type) ? TypeCode::Work : TypeCode::Item));
-    return success();
+    auto code = [&](TypeCode value) {
+      writer.writeVarInt(static_cast<uint64_t>(value));
+      return success();
+    };
+    return llvm::TypeSwitch<Type, LogicalResult>(type)
+        .Case([&](WorkType) { return code(TypeCode::Work); })
+        .Case([&](ItemType) { return code(TypeCode::Item); })
+        .Case([&](CursorType) { return code(TypeCode::Cursor); })
+        .Case([&](BufType buffer) {
+          (void)code(TypeCode::Buf);
+          writer.writeVarInt(buffer.getRows());
+          writer.writeVarInt(buffer.getColumns());
+          writer.writeType(buffer.getElement());
+          writer.writeAttribute(buffer.getLayout());
+          return success();
+        })
+        .Case([&](ChanType channel) {
+          (void)code(TypeCode::Chan);
+          writer.writeType(channel.getBuffer());
+          writer.writeVarInt(channel.getDepth());
+          return success();
+        })
+        .Default([](Type) { return failure(); });
   }
 
   Type readType(DialectBytecodeReader &reader) const override {
@@ -63,6 +90,27 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
       return WorkType::get(getContext());
     case TypeCode::Item:
       return ItemType::get(getContext());
+    case TypeCode::Cursor:
+      return CursorType::get(getContext());
+    case TypeCode::Buf: {
+      int64_t rows, columns;
+      Type element;
+      SmemAttr layout;
+      if (failed(readSize(reader, rows)) || failed(readSize(reader, columns)) ||
+          failed(reader.readType(element)) ||
+          failed(reader.readAttribute(layout)))
+        return {};
+      return BufType::getChecked([&] { return reader.emitError(); },
+                                 getContext(), rows, columns, element, layout);
+    }
+    case TypeCode::Chan: {
+      BufType buffer;
+      int64_t depth;
+      if (failed(reader.readType(buffer)) || failed(readSize(reader, depth)))
+        return {};
+      return ChanType::getChecked([&] { return reader.emitError(); },
+                                  getContext(), buffer, depth);
+    }
     }
     reader.emitError()
         << "expected the code of a type of dialect 'fi_tile', but "
@@ -86,6 +134,28 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
         .Case([&](ReduceKindAttr a) {
           return write(AttrCode::ReduceKind, a.getValue());
         })
+        .Case([&](FragAttr a) {
+          (void)write(AttrCode::Frag, a.getAtom());
+          writer.writeVarInt(a.getRepRows());
+          writer.writeVarInt(a.getRepColumns());
+          writer.writeVarInt(a.getWarps());
+          return success();
+        })
+        .Case([&](SliceAttr a) {
+          (void)write(AttrCode::Slice, a.getDim());
+          writer.writeAttribute(a.getParent());
+          return success();
+        })
+        .Case([&](PartialAttr a) {
+          writer.writeVarInt(static_cast<uint64_t>(AttrCode::Partial));
+          writer.writeAttribute(a.getParent());
+          return success();
+        })
+        .Case([&](SmemAttr a) {
+          (void)write(AttrCode::Smem, a.getPitch());
+          writer.writeVarInt(a.getSwizzle());
+          return success();
+        })
         .Default([](Attribute) { return failure(); });
   }
 
@@ -96,6 +166,27 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     if (failed(readEnum<Enum>(reader, what, symbolize, value)))
       return {};
     return AttrT::get(getContext(), value);
+  }
+
+  static LogicalResult readSize(DialectBytecodeReader &reader, int64_t &size) {
+    uint64_t number;
+    if (failed(reader.readVarInt(number)))
+      return failure();
+    size = static_cast<int64_t>(number); // verifiers bound it
+    return success();
+  }
+
+  Attribute readFrag(DialectBytecodeReader &reader) const {
+    Atom atom;
+    int64_t rows, columns, warps;
+    std::optional<Atom> (*symbolize)(uint32_t) = symbolizeAtom;
+    if (failed(
+            readEnum<Atom>(reader, "an atom of fragments", symbolize, atom)) ||
+        failed(readSize(reader, rows)) || failed(readSize(reader, columns)) ||
+        failed(readSize(reader, warps)))
+      return {};
+    return FragAttr::getChecked([&] { return reader.emitError(); },
+                                getContext(), atom, rows, columns, warps);
   }
 
   Attribute readAttribute(DialectBytecodeReader &reader) const override {
@@ -115,6 +206,29 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     case AttrCode::ReduceKind:
       return readEnumAttr<ReduceKindAttr, ReduceKind>(
           reader, "a kind of row reduction", symbolizeReduceKind);
+    case AttrCode::Frag:
+      return readFrag(reader);
+    case AttrCode::Slice: {
+      int64_t dim;
+      FragAttr parent;
+      if (failed(readSize(reader, dim)) || failed(reader.readAttribute(parent)))
+        return {};
+      return SliceAttr::getChecked([&] { return reader.emitError(); },
+                                   getContext(), dim, parent);
+    }
+    case AttrCode::Partial: {
+      FragAttr parent;
+      if (failed(reader.readAttribute(parent)))
+        return {};
+      return PartialAttr::get(getContext(), parent);
+    }
+    case AttrCode::Smem: {
+      int64_t pitch, swizzle;
+      if (failed(readSize(reader, pitch)) || failed(readSize(reader, swizzle)))
+        return {};
+      return SmemAttr::getChecked([&] { return reader.emitError(); },
+                                  getContext(), pitch, swizzle);
+    }
     }
     reader.emitError() << "expected the code of an attribute of dialect "
                           "'fi_tile', but got "

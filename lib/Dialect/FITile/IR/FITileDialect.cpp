@@ -40,6 +40,37 @@ void FITileDialect::registerAttributes() {
       >();
 }
 
+namespace {
+
+/// Short names of layouts and buffers, so that a placed kernel can be read.
+struct FITileAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    StringRef name = llvm::TypeSwitch<Attribute, StringRef>(attr)
+                         .Case([](FragAttr a) {
+                           return a.getAtom() == Atom::MmaC ? "acc" : "a";
+                         })
+                         .Case([](SliceAttr a) {
+                           return a.getDim() == 1 ? "row" : "column";
+                         })
+                         .Case([](PartialAttr) { return "partial"; })
+                         .Case([](SmemAttr) { return "smem"; })
+                         .Default([](Attribute) { return ""; });
+    os << name;
+    return name.empty() ? AliasResult::NoAlias : AliasResult::OverridableAlias;
+  }
+
+  AliasResult getAlias(Type type, raw_ostream &os) const override {
+    if (!isa<BufType, ChanType>(type))
+      return AliasResult::NoAlias;
+    os << (isa<BufType>(type) ? "buf" : "chan");
+    return AliasResult::OverridableAlias;
+  }
+};
+
+} // namespace
+
 void FITileDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
@@ -48,6 +79,7 @@ void FITileDialect::initialize() {
   registerTypes();
   registerAttributes();
   registerBytecode();
+  addInterfaces<FITileAsmInterface>();
 }
 
 Operation *FITileDialect::materializeConstant(OpBuilder &b, Attribute value,

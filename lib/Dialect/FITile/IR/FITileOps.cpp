@@ -495,22 +495,23 @@ LogicalResult ColumnsOp::verify() {
 }
 
 LogicalResult DotOp::verify() {
-  RankedTensorType a = tileType(getA()), b = tileType(getB()), c = getType();
-  int64_t k = getTranspose() ? b.getDimSize(1) : b.getDimSize(0);
-  int64_t n = getTranspose() ? b.getDimSize(0) : b.getDimSize(1);
-  if (a.getDimSize(1) != k || c.getDimSize(0) != a.getDimSize(0) ||
-      c.getDimSize(1) != n)
+  ShapedTile a(getA().getType()), b(getB().getType());
+  RankedTensorType c = getType();
+  int64_t k = getTranspose() ? b.columns : b.rows;
+  int64_t n = getTranspose() ? b.rows : b.columns;
+  if (a.columns != k || c.getDimSize(0) != a.rows || c.getDimSize(1) != n)
     return emitOpError("expected [m, k] times ")
            << (getTranspose() ? "transposed [n, k]" : "[k, n]")
-           << " to be [m, n], but got " << a << ", " << b << " and " << c
-           << " [TILE9]";
-  if (!isa<FloatType>(a.getElementType()))
+           << " to be [m, n], but got " << getA().getType() << ", "
+           << getB().getType() << " and " << c << " [TILE9]";
+  if (!isa<FloatType>(a.element))
     return emitOpError("expected operands of floats, but got ")
-           << a << " [TILE9]";
-  if (a.getElementType() != b.getElementType() || !c.getElementType().isF32())
+           << getA().getType() << " [TILE9]";
+  if (a.element != b.element || !c.getElementType().isF32())
     return emitOpError("expected operands of one element type and a result of "
                        "f32, but got ")
-           << a << ", " << b << " and " << c << " [TILE9]";
+           << getA().getType() << ", " << getB().getType() << " and " << c
+           << " [TILE9]";
   return success();
 }
 

@@ -28,7 +28,8 @@ struct LegalizeDtypesPass
     getOperation().walk([&](DotOp dot) {
       Type element =
           cast<RankedTensorType>(dot.getA().getType()).getElementType();
-      bool legal = element.isF32() || (element.isBF16() && bf16Dot);
+      bool legal = element.isF32() || (element.isBF16() && bf16Dot) ||
+                   (element.isF16() && f16Dot);
       if (!legal)
         dots.push_back(dot);
     });

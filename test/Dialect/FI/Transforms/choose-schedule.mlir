@@ -50,9 +50,10 @@ module {
 !kv = !fi.ragged_kv<2x16xf32>
 !k = tensor<?x2x16xf32>
 module attributes {fi.target = #fi.target<sm_80>} {
+// CHECK-LABEL: fi.program @gpu
+// CHECK: schedules([#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>])
 fi.program @gpu run(%q: !q, %k: !k) -> (!q) {
   %kv = fi.view.ragged %k, %k : !k, !k -> !kv
-  // expected-error @+1 {{expected 'schedules', which are chosen for target 'cpu' alone, but got none and #fi.target<sm_80>}}
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !q
   fi.return %o : !q
 }

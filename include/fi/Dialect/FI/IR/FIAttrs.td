@@ -152,14 +152,26 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     register block of the microkernel, in rows and vectors; `lanes` is how many
     partial sums a row reduction keeps. With `stream = 1` a tile of keys is fetched
     while the one before it is computed: for few rows, where memory is the limit.
+    On a GPU there is no register block; a tile's rows are shared by `warps` warps,
+    and the key tiles of an item by `key_warps` such groups, each with an accumulator
+    of its own. `stages` buffers of keys and of values are in use or under way.
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
-    Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`
+    Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`,
+    `#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>`
   }];
   let parameters = (ins
       "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr, "int64_t":$nr,
-      "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream);
+      "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream,
+      "int64_t":$warps, "int64_t":$keyWarps, "int64_t":$stages);
+  let builders = [
+    AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
+                     "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
+                     "int64_t":$stream),
+                [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
+                                maxRows, stream, 0, 0, 0); }]>
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -27,6 +27,16 @@
 namespace fi::tile {
 /// Whether a type is a tile: rows x columns of numbers, both at least 1.
 bool isTile(mlir::Type type);
+
+/// Attribute of a kernel in the placed form: its bytes of shared memory.
+constexpr llvm::StringLiteral kSharedAttr = "fi_tile.shared";
+
+/// Shape and element type of a tile or of a buffer.
+struct ShapedTile {
+  explicit ShapedTile(mlir::Type type);
+  int64_t rows, columns;
+  mlir::Type element;
+};
 } // namespace fi::tile
 
 #define GET_OP_CLASSES

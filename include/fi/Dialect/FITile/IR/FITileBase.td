@@ -21,11 +21,13 @@ def FITile_Dialect : Dialect {
   let cppNamespace = "::fi::tile";
   let summary = "how a kernel computes, tile by tile";
   let description = [{
-    Level 2 of fi, logical form: the program of one worker over its work items,
-    for one schedule. Tiles are builtin tensors of two dimensions, rows x columns;
-    a value per row is `tensor<Rx1x...>`, one per key `tensor<1xCx...>`. Elementwise
+    Level 2 of fi: the program of one worker over its work items, for one schedule.
+    Tiles are builtin tensors of two dimensions, rows x columns; a value per row is `tensor<Rx1x...>`, one per key `tensor<1xCx...>`. Elementwise
     work is `arith` and `math` on such tensors; this dialect has what they lack.
-    Everything is synchronous; there are no layouts, roles or barriers.
+
+    In the logical form everything is synchronous and tiles have no layouts. In the
+    placed form, for GPUs, tiles in registers have layouts, and what products read
+    from memory passes through channels of buffers in shared memory.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

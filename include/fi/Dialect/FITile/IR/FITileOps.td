@@ -9,6 +9,7 @@
 #define FI_DIALECT_FITILE_IR_FITILEOPS_TD
 
 include "fi/Dialect/FITile/IR/FITileBase.td"
+include "fi/Dialect/FITile/IR/FITileLayouts.td"
 include "fi/Dialect/FI/IR/FITypes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -22,6 +23,10 @@ def FITile_Tile : Type<
     CPred<"::fi::tile::isTile($_self)">,
     "tile (tensor of numbers, two static dimensions of at least 1)",
     "::mlir::RankedTensorType">;
+
+// A tile, or one that lies in a buffer.
+def FITile_TileOrBuffer : AnyTypeOf<[FITile_Tile, FITile_BufType],
+    "tile or buffer", "::mlir::Type">;
 
 //===----------------------------------------------------------------------===//
 // Kernels and packages
@@ -351,10 +356,11 @@ def FITile_DotOp : FITile_Op<"dot", [
   let summary = "matrix product with accumulation in f32";
   let description = [{
     `a [m, k]` times `b [k, n]`, or `b [n, k]` with `transpose`, plus `acc` if given.
+    In the placed form operands may lie in buffers, `b` always does.
 
     Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
   }];
-  let arguments = (ins FITile_Tile:$a, FITile_Tile:$b,
+  let arguments = (ins FITile_TileOrBuffer:$a, FITile_TileOrBuffer:$b,
                        Optional<FITile_Tile>:$acc, UnitAttr:$transpose);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
@@ -476,5 +482,7 @@ def FITile_SinkOp : FITile_Op<"sink", [
   }];
   let hasVerifier = 1;
 }
+
+include "fi/Dialect/FITile/IR/FITilePlacedOps.td"
 
 #endif // FI_DIALECT_FITILE_IR_FITILEOPS_TD

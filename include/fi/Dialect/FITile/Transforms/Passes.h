@@ -11,6 +11,10 @@
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Pass/Pass.h"
 
+namespace mlir::NVVM {
+class NVVMDialect;
+} // namespace mlir::NVVM
+
 namespace fi::tile {
 
 #define GEN_PASS_DECL

@@ -56,7 +56,94 @@ def FITileLegalizeDtypes : Pass<"fi-tile-legalize-dtypes", "::fi::tile::KernelOp
   }];
   let options = [
     Option<"bf16Dot", "bf16-dot", "bool", "false",
-           "The target multiplies bf16 pairs and accumulates in f32">
+           "The target multiplies bf16 pairs and accumulates in f32">,
+    Option<"f16Dot", "f16-dot", "bool", "false",
+           "The target multiplies f16 and accumulates in f32">
+  ];
+}
+
+def FITilePlaceOperands : Pass<"fi-tile-place-operands", "::fi::tile::KernelOp"> {
+  let summary = "Put operands of products into shared memory";
+  let description = [{
+    Begins the placed form. A `fi_tile.load_kv` or `load_rows` whose tile products
+    read becomes a copy through a channel of one buffer, waited for before the first
+    product; products then read the buffer.
+
+    Numeric effect: none.
+
+    ```mlir
+    %k = fi_tile.load_kv keys %kv[%it, %t] : !kv -> tensor<64x128xf16>
+    %s = fi_tile.dot %q, %k transpose : ...
+    ```
+    becomes
+    ```mlir
+    %f = fi_tile.acquire %kc : !c
+    fi_tile.copy_kv keys %kv[%it, %t] to %f : !kv, !b
+    fi_tile.commit %kc : !c
+    %k = fi_tile.get %kc : !c
+    %s = fi_tile.dot %q, %k transpose : ...
+    fi_tile.release %kc : !c
+    ```
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITileAssignLayouts : Pass<"fi-tile-assign-layouts", "::fi::tile::KernelOp"> {
+  let summary = "Give tiles their layouts in registers";
+  let description = [{
+    Every tile becomes an accumulator fragment of its shape over the schedule's
+    warps, a slice of one (a value per row or per column), or partial sums of rows.
+    First operands of products change to multiplicand fragments.
+
+    Numeric effect: sums of `lanes` columns become sums per lane.
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITilePipeline : Pass<"fi-tile-pipeline", "::fi::tile::KernelOp"> {
+  let summary = "Start copies of keys and values ahead of their use";
+  let description = [{
+    With a schedule of `stages`, copies run `stages - 1` visited tiles ahead: the
+    loops over an item's keys carry a cursor, and each iteration starts the copies of
+    the cursor's tile after it has gotten its own. Channels get `stages` buffers.
+
+    Numeric effect: none.
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITileAllocate : Pass<"fi-tile-allocate", "::fi::tile::KernelOp"> {
+  let summary = "Lay channels out in shared memory";
+  let description = [{
+    Each channel gets its offset; the kernel gets `fi_tile.shared`, the bytes that it
+    needs. More than the target has is an error that says by how much.
+
+    Numeric effect: none.
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", "0",
+           "Bytes of shared memory of a worker; 0: those of the module's target">
+  ];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITileLowerChannels : Pass<"fi-tile-lower-channels", "::fi::tile::KernelOp"> {
+  let summary = "Make waiting explicit";
+  let description = [{
+    Of channels whose producer is their consumer: `commit` ends a group of
+    asynchronous copies, `get` waits until at most as many groups are under way as
+    were committed later, and all warps have waited; `acquire` needs all warps to be
+    past their release. Buffers become numbered slots; loops carry the numbers.
+
+    The order of all operations on channels is replayed for short and long loops: a
+    get before its commit, an acquire without a free buffer, or buffers left over are
+    errors here (TILE25).
+
+    Numeric effect: none.
+  }];
+  let dependentDialects = [
+    "::fi::tile::FITileDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::arith::ArithDialect"
   ];
 }
 

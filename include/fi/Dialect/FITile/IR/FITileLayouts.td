@@ -1,0 +1,127 @@
+//===- FITileLayouts.td - where the elements of tiles lie -----------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Layouts of the placed form: tiles in registers (encodings of tensors) and tiles
+// in shared memory (part of buffer types). The arithmetic is in Layouts.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FITILE_IR_FITILELAYOUTS_TD
+#define FI_DIALECT_FITILE_IR_FITILELAYOUTS_TD
+
+include "fi/Dialect/FITile/IR/FITileBase.td"
+
+class FITile_Attr<string name, string attrMnemonic>
+    : AttrDef<FITile_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
+    I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">]> {
+  let cppNamespace = "::fi::tile";
+  let genSpecializedAttr = 0;
+}
+
+def FITile_FragAttr : FITile_Attr<"Frag", "frag"> {
+  let summary = "tile in the registers of a worker's warps";
+  let description = [{
+    An atom, which is a block that one warp holds in a fixed pattern, repeated
+    `rep` times along rows and columns (columns vary faster in the order of
+    registers), and `warps` of these one below the other.
+
+    | atom | block | registers of a lane | PTX ISA, mma.m16n8k16 |
+    |---|---|---|---|
+    | `mma_c` | 16 x 8 | 4 | accumulator C/D |
+    | `mma_a16` | 16 x 16 | 8 | multiplicand A of 16 bits |
+
+    Example: `tensor<64x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>`
+  }];
+  let parameters = (ins "::fi::tile::Atom":$atom, "int64_t":$repRows,
+                        "int64_t":$repColumns, "int64_t":$warps);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FITile_SliceAttr : FITile_Attr<"Slice", "slice"> {
+  let summary = "a value per row (dim 1 dropped) or per column (dim 0 dropped)";
+  let description = [{
+    Each lane holds the values of the rows (or columns) of which it holds elements
+    in the parent layout; equal values lie in several lanes.
+
+    Example: `tensor<64x1xf32, #fi_tile.slice<1, <mma_c, rep = [1, 1], warps = 4>>>`
+  }];
+  let parameters = (ins "int64_t":$dim, "::fi::tile::FragAttr":$parent);
+  let assemblyFormat = "`<` $dim `,` $parent `>`";
+  let genVerifyDecl = 1;
+}
+
+def FITile_PartialAttr : FITile_Attr<"Partial", "partial"> {
+  let summary = "partial results of rows, one per lane that shares a row";
+  let description = [{
+    Column `j` of the tile is what lane `j` of those that hold a row has reduced of
+    its own elements.
+
+    Example: `tensor<64x4xf32, #fi_tile.partial<<mma_c, rep = [1, 1], warps = 4>>>`
+  }];
+  let parameters = (ins "::fi::tile::FragAttr":$parent);
+  let assemblyFormat = "`<` $parent `>`";
+}
+
+def FITile_SmemAttr : FITile_Attr<"Smem", "smem"> {
+  let summary = "tile in shared memory";
+  let description = [{
+    Rows of `pitch` bytes. With `swizzle = 128`, the index of a chunk of 16 bytes is
+    xored, in its low three bits, with the row's: eight rows of one chunk then lie in
+    different banks. Without, the pitch is an odd number of chunks to that end.
+
+    Example: `#fi_tile.smem<pitch = 256, swizzle = 128>`
+  }];
+  let parameters = (ins "int64_t":$pitch, DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def FITile_BufType : FITile_Type<"Buf", "buf"> {
+  let summary = "a tile in shared memory";
+  let description = [{
+    Example: `!fi_tile.buf<64x128xf16, #fi_tile.smem<pitch = 256, swizzle = 128>>`
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns,
+                        "::mlir::Type":$element, "::fi::tile::SmemAttr":$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBytes() const { return getRows() * getLayout().getPitch(); }
+  }];
+}
+
+def FITile_ChanType : FITile_Type<"Chan", "chan"> {
+  let summary = "a ring of buffers between a producer and a consumer";
+  let description = [{
+    The producer acquires a free buffer, fills it and commits it; the consumer gets
+    buffers in the same order and releases them. Where one worker is both, `depth`
+    minus one tiles can be on their way while one is used.
+
+    Example: `!fi_tile.chan<64x128xf16, #fi_tile.smem<pitch = 256, swizzle = 128>, depth = 2>`
+  }];
+  let parameters = (ins "::fi::tile::BufType":$buffer, "int64_t":$depth);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBytes() const { return getDepth() * getBuffer().getBytes(); }
+  }];
+}
+
+def FITile_CursorType : FITile_Type<"Cursor", "cursor"> {
+  let summary = "a place in the sequence of an item's visited key tiles";
+}
+
+#endif // FI_DIALECT_FITILE_IR_FITILELAYOUTS_TD

@@ -1,0 +1,178 @@
+//===- FITilePlacedOps.td - operations of the placed form -----------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Channels, copies into shared memory, and changes of layout.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_DIALECT_FITILE_IR_FITILEPLACEDOPS_TD
+#define FI_DIALECT_FITILE_IR_FITILEPLACEDOPS_TD
+
+include "fi/Dialect/FITile/IR/FITileLayouts.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def FITile_ChannelOp : FITile_Op<"channel", [
+    MemoryEffects<[MemAlloc]>, HasParent<"KernelOp">]> {
+  let summary = "channel through shared memory";
+  let description = [{
+    `offset` is where its buffers begin in the worker's shared memory, in bytes, once
+    fi-tile-allocate has run.
+
+    Example: `%kc = fi_tile.channel : !fi_tile.chan<64x128xf16, #sw, depth = 2>`
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs FITile_ChanType:$result);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` qualified(type($result))";
+}
+
+def FITile_AcquireOp : FITile_Op<"acquire", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the buffer is one of the channel", "channel", "buffer",
+                   "::llvm::cast<::fi::tile::ChanType>($_self).getBuffer()">]> {
+  let summary = "the channel's next free buffer";
+  let description = [{
+    Waits until the consumer has released it.
+  }];
+  let arguments = (ins FITile_ChanType:$channel);
+  let results = (outs FITile_BufType:$buffer);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+}
+
+def FITile_CommitOp : FITile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "hands the acquired buffer to the consumer";
+  let description = [{
+    It arrives when the copies into it since the acquire have.
+  }];
+  let arguments = (ins FITile_ChanType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+}
+
+def FITile_GetOp : FITile_Op<"get", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the buffer is one of the channel", "channel", "buffer",
+                   "::llvm::cast<::fi::tile::ChanType>($_self).getBuffer()">]> {
+  let summary = "the oldest committed buffer";
+  let description = [{
+    Waits until its copies have arrived.
+  }];
+  let arguments = (ins FITile_ChanType:$channel);
+  let results = (outs FITile_BufType:$buffer);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+}
+
+def FITile_ReleaseOp : FITile_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the oldest gotten buffer back";
+  let description = [{
+    After everything that reads the buffer.
+  }];
+  let arguments = (ins FITile_ChanType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` qualified(type($channel))";
+}
+
+def FITile_SlotOp : FITile_Op<"slot", [
+    Pure,
+    TypesMatchWith<"the buffer is one of the channel", "channel", "buffer",
+                   "::llvm::cast<::fi::tile::ChanType>($_self).getBuffer()">]> {
+  let summary = "a buffer of a channel by number";
+  let description = [{
+    What acquire and get become when fi-tile-lower-channels has made waiting
+    explicit.
+  }];
+  let arguments = (ins FITile_ChanType:$channel, Index:$number);
+  let results = (outs FITile_BufType:$buffer);
+  let assemblyFormat = [{
+    $channel `[` $number `]` attr-dict `:` qualified(type($channel))
+  }];
+}
+
+def FITile_CopyRowsOp : FITile_Op<"copy_rows", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts a copy of an item's packed rows to a buffer";
+  let description = [{
+    Rows as in `fi_tile.load_rows`.
+
+    Example: `fi_tile.copy_rows %q[%it] to %b group 4 : memref<?x32x128xf16>, !fi_tile.buf<...>`
+  }];
+  let arguments = (ins AnyMemRef:$source, FITile_ItemType:$item,
+                       FITile_BufType:$buffer, I64Attr:$group);
+  let assemblyFormat = [{
+    $source `[` $item `]` `to` $buffer `group` $group attr-dict `:` type($source)
+    `,` qualified(type($buffer))
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_CopyKVOp : FITile_Op<"copy_kv", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts a copy of keys or values to a buffer";
+  let description = [{
+    Rows as in `fi_tile.load_kv`; nothing is copied where `valid` is given and false.
+
+    Example: `fi_tile.copy_kv keys %kv[%it, %t] to %b : !kv, !fi_tile.buf<...>`
+  }];
+  let arguments = (ins FITile_KVPartAttr:$part, FI_AnyKVView:$view,
+                       FITile_ItemType:$item, Index:$key,
+                       FITile_BufType:$buffer, Optional<I1>:$valid);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($part) $view `[` $item `,` $key `]` `to` $buffer
+    (`if` $valid^)? attr-dict `:` qualified(type($view)) `,` qualified(type($buffer))
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_ReadOp : FITile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "tile of a buffer, in registers";
+  let description = [{
+    Example: `%q = fi_tile.read %b : !fi_tile.buf<...> -> tensor<128x128xf16, #a>`
+  }];
+  let arguments = (ins FITile_BufType:$buffer);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    $buffer attr-dict `:` qualified(type($buffer)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_RelayoutOp : FITile_Op<"relayout", [Pure]> {
+  let summary = "the same tile in another layout";
+  let arguments = (ins FITile_Tile:$source);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def FITile_CursorOp : FITile_Op<"cursor", [MemoryEffects<[MemRead]>]> {
+  let summary = "the first visited key tile of an item";
+  let description = [{
+    In the order of `fi_tile.for_keys` over all tiles.
+
+    Example: `%c = fi_tile.cursor %it step 64`
+  }];
+  let arguments = (ins FITile_ItemType:$item, I64Attr:$step);
+  let results = (outs FITile_CursorType:$result);
+  let assemblyFormat = "$item `step` $step attr-dict";
+}
+
+def FITile_AdvanceOp : FITile_Op<"advance", [
+    MemoryEffects<[MemRead]>, AllTypesMatch<["cursor", "result"]>]> {
+  let summary = "the visited key tile after a cursor's";
+  let description = [{
+    Past the last one the cursor stays there.
+  }];
+  let arguments = (ins FITile_CursorType:$cursor, I64Attr:$step);
+  let results = (outs FITile_CursorType:$result);
+  let assemblyFormat = "$cursor `step` $step attr-dict";
+}
+
+def FITile_CursorKeyOp : FITile_Op<"cursor_key", [Pure]> {
+  let summary = "first key of a cursor's tile, and whether there is one";
+  let arguments = (ins FITile_CursorType:$cursor);
+  let results = (outs Index:$key, I1:$valid);
+  let assemblyFormat = "$cursor attr-dict";
+}
+
+#endif // FI_DIALECT_FITILE_IR_FITILEPLACEDOPS_TD

@@ -1,0 +1,329 @@
+//===- Elementwise.cpp - work on registers --------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elementwise operations become themselves on the vector of a lane's registers;
+// broadcasts choose registers; reductions combine registers, then lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NVVMLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+//===----------------------------------------------------------------------===//
+// Types and small builders
+//===----------------------------------------------------------------------===//
+
+Type NVVMLowering::lowered(Type type) {
+  if (isa<CursorType>(type))
+    return VectorType::get({4}, b.getIndexType());
+  if (isa<BufType>(type))
+    return b.getIndexType();
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile)
+    return type;
+  FailureOr<RegisterLayout> layout = RegisterLayout::of(tile);
+  return VectorType::get({layout->getRegisters()}, tile.getElementType());
+}
+
+RegisterLayout NVVMLowering::layoutOf(Value tile) {
+  return *RegisterLayout::of(cast<RankedTensorType>(tile.getType()));
+}
+
+Value NVVMLowering::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+Value NVVMLowering::i32(int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, value, 32);
+}
+Value NVVMLowering::add(Value a, Value c) {
+  return arith::AddIOp::create(b, loc, a, c);
+}
+Value NVVMLowering::add(Value a, int64_t c) {
+  return c == 0 ? a : add(a, index(c));
+}
+Value NVVMLowering::mul(Value a, Value c) {
+  return arith::MulIOp::create(b, loc, a, c);
+}
+Value NVVMLowering::mul(Value a, int64_t c) {
+  return c == 1 ? a : mul(a, index(c));
+}
+Value NVVMLowering::sub(Value a, Value c) {
+  return arith::SubIOp::create(b, loc, a, c);
+}
+Value NVVMLowering::minimum(Value a, Value c) {
+  return arith::MinSIOp::create(b, loc, a, c);
+}
+Value NVVMLowering::divide(Value a, int64_t c) {
+  return c == 1 ? a : arith::DivUIOp::create(b, loc, a, index(c)).getResult();
+}
+Value NVVMLowering::remainder(Value a, int64_t c) {
+  return arith::RemUIOp::create(b, loc, a, index(c));
+}
+Value NVVMLowering::toI64(Value value) {
+  return arith::IndexCastOp::create(b, loc, b.getI64Type(), value);
+}
+Value NVVMLowering::toIndex(Value value) {
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+Value NVVMLowering::extract(Value vector, int64_t at) {
+  return vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{at});
+}
+Value NVVMLowering::fromElements(ArrayRef<Value> elements) {
+  auto type = VectorType::get({static_cast<int64_t>(elements.size())},
+                              elements.front().getType());
+  return vector::FromElementsOp::create(b, loc, type, elements);
+}
+Value NVVMLowering::shuffle(Value vector, ArrayRef<int64_t> indices) {
+  return vector::ShuffleOp::create(b, loc, vector, vector, indices);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+static bool isTiled(Type type) {
+  return isa<RankedTensorType>(type) && isTile(type);
+}
+
+LogicalResult NVVMLowering::lowerElementwise(Operation *op) {
+  auto known = [&](Type type) {
+    return isTiled(type) || type.isIntOrIndexOrFloat();
+  };
+  bool fits = op->getNumRegions() == 0 && op->getNumSuccessors() == 0;
+  for (Type type : op->getOperandTypes())
+    fits &= known(type);
+  for (Type type : op->getResultTypes()) {
+    fits &= known(type);
+    if (isTiled(type) &&
+        failed(RegisterLayout::of(cast<RankedTensorType>(type))))
+      return op->emitOpError("expected tiles with layouts: run "
+                             "fi-tile-assign-layouts first");
+  }
+  if (!fits)
+    return op->emitOpError("has no lowering for a GPU");
+  if (isa<math::MathDialect>(op->getDialect()))
+    return lowerMath(op);
+  Operation *clone = b.clone(*op, map);
+  for (OpResult result : clone->getResults())
+    result.setType(lowered(result.getType()));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerConstant(Operation *op) {
+  auto constant = cast<arith::ConstantOp>(op);
+  if (!isTiled(constant.getType())) {
+    b.clone(*op, map);
+    return success();
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.isSplat())
+    return op->emitOpError("expected a tile of equal elements, which is all "
+                           "that a constant can be here");
+  auto type = cast<ShapedType>(lowered(constant.getType()));
+  map.map(
+      constant.getResult(),
+      arith::ConstantOp::create(b, loc, dense.resizeSplat(type)).getResult());
+  return success();
+}
+
+/// What no PTX instruction computes as it stands.
+LogicalResult NVVMLowering::lowerMath(Operation *op) {
+  auto perElement = [&](auto compute) {
+    Value operand = map.lookup(op->getOperand(0));
+    if (auto vector = dyn_cast<VectorType>(operand.getType())) {
+      SmallVector<Value> results;
+      for (int64_t i = 0; i < vector.getNumElements(); ++i)
+        results.push_back(compute(extract(operand, i)));
+      map.map(op->getResult(0), fromElements(results));
+    } else {
+      map.map(op->getResult(0), compute(operand));
+    }
+    return success();
+  };
+  auto intrinsic = [&](StringRef name, Value x) -> Value {
+    return LLVM::CallIntrinsicOp::create(b, loc, x.getType(),
+                                         b.getStringAttr(name), x)
+        .getResults();
+  };
+  bool isF32 = getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+  if (isF32 && isa<math::Exp2Op>(op))
+    return perElement(
+        [&](Value x) { return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", x); });
+  if (isF32 && isa<math::Log2Op>(op))
+    return perElement(
+        [&](Value x) { return intrinsic("llvm.nvvm.lg2.approx.ftz.f", x); });
+  Operation *clone = b.clone(*op, map);
+  for (OpResult result : clone->getResults())
+    result.setType(lowered(result.getType()));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerIota(IotaOp op) {
+  RegisterLayout layout = layoutOf(op.getResult());
+  Type element = op.getType().getElementType();
+  SmallVector<int64_t> offsets;
+  for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
+    Position part = layout.getRegisterPart(reg);
+    offsets.push_back(layout.overColumns() ? part.column : part.row);
+  }
+  Value first;
+  if (layout.overColumns()) {
+    first = laneColumn();
+  } else {
+    AtomInfo atom = getAtomInfo(layout.getFrag().getAtom());
+    first = add(mul(warp, layout.getFrag().getRepRows() * atom.rows),
+                divide(lane, kQuad));
+  }
+  first = add(scalar(op.getBase()), first);
+  auto type = VectorType::get({layout.getRegisters()}, b.getIndexType());
+  Value steps = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, [&] {
+        return SmallVector<Attribute>(
+            llvm::map_to_vector(offsets, [&](int64_t offset) -> Attribute {
+              return b.getIndexAttr(offset);
+            }));
+      }()));
+  Value spread = vector::BroadcastOp::create(b, loc, type, first);
+  Value result = add(spread, steps);
+  if (!element.isIndex())
+    result = arith::IndexCastOp::create(
+        b, loc, VectorType::get({layout.getRegisters()}, element), result);
+  map.map(op.getResult(), result);
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerBroadcast(BroadcastOp op) {
+  RegisterLayout from = layoutOf(op.getSource()), to = layoutOf(op.getResult());
+  Value source = map.lookup(op.getSource());
+  SmallVector<int64_t> indices;
+  for (int64_t reg = 0; reg < to.getRegisters(); ++reg) {
+    Position wanted = to.getRegisterPart(reg);
+    for (int64_t other = 0; other < from.getRegisters(); ++other) {
+      Position has = from.getRegisterPart(other);
+      if (from.overRows() ? has.row == wanted.row
+                          : has.column == wanted.column) {
+        indices.push_back(other);
+        break;
+      }
+    }
+    if (static_cast<int64_t>(indices.size()) != reg + 1)
+      return op.emitOpError("expected layouts whose rows or columns agree, but "
+                            "got ")
+             << op.getSource().getType() << " and " << op.getType();
+  }
+  map.map(op.getResult(), shuffle(source, indices));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerMask(MaskOp op) {
+  Value scores = map.lookup(op.getScores());
+  auto type = cast<VectorType>(scores.getType());
+  Type element = type.getElementType();
+  auto inf = APFloat::getInf(cast<FloatType>(element).getFloatSemantics(),
+                             /*Negative=*/true);
+  Value masked = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, b.getFloatAttr(element, inf)));
+  map.map(op.getResult(),
+          arith::SelectOp::create(b, loc, map.lookup(op.getVisible()), scores,
+                                  masked)
+              .getResult());
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerRelayout(RelayoutOp op) {
+  RegisterLayout from = layoutOf(op.getSource()), to = layoutOf(op.getResult());
+  // Free where registers only change their numbers: every element stays in its
+  // lane and warp.
+  SmallVector<int64_t> indices;
+  int64_t warps = to.getFrag().getWarps();
+  bool stays = from.getFrag().getWarps() == warps;
+  for (int64_t reg = 0; stays && reg < to.getRegisters(); ++reg) {
+    std::optional<int64_t> source;
+    for (int64_t other = 0; other < from.getRegisters() && !source; ++other) {
+      bool same = from.getRegisterPart(other) == to.getRegisterPart(reg);
+      for (int64_t l = 0; same && l < kLanes; ++l)
+        for (int64_t w = 0; same && w < warps; ++w)
+          same = from.getPosition(other, l, w) == to.getPosition(reg, l, w);
+      if (same)
+        source = other;
+    }
+    stays = source.has_value();
+    if (stays)
+      indices.push_back(*source);
+  }
+  if (!stays) {
+    InFlightDiagnostic diag = op.emitOpError(
+        "expected a change of layout that moves nothing between lanes");
+    diag.attachNote() << "from " << op.getSource().getType() << ": "
+                      << drawLayout(op.getSource().getType());
+    diag.attachNote() << "to " << op.getType() << ": "
+                      << drawLayout(op.getType());
+    return diag;
+  }
+  map.map(op.getResult(), shuffle(map.lookup(op.getSource()), indices));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value NVVMLowering::combine(ReduceKind kind, Value a, Value c) {
+  if (kind == ReduceKind::Add)
+    return arith::AddFOp::create(b, loc, a, c);
+  return arith::MaxNumFOp::create(b, loc, a, c);
+}
+
+Value NVVMLowering::combineLanes(ReduceKind kind, Value value, int64_t bit) {
+  Value other =
+      NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(bit),
+                           i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
+  return combine(kind, value, other);
+}
+
+LogicalResult NVVMLowering::lowerReduce(ReduceOp op) {
+  RegisterLayout from = layoutOf(op.getSource()), to = layoutOf(op.getResult());
+  if (!op.getType().getElementType().isF32())
+    return op.emitOpError("expected a reduction of f32, but got ")
+           << op.getType();
+  if (to.overColumns() && !to.isPartial())
+    return op.emitOpError("expected a value per row, or one for each lane that "
+                          "shares it, but got ")
+           << op.getType();
+  Value source = map.lookup(op.getSource());
+  SmallVector<Value> results;
+  for (int64_t reg = 0; reg < to.getRegisters(); ++reg) {
+    int64_t row = to.getRegisterPart(reg).row;
+    // Pairwise, so that sums do not wait for one another.
+    SmallVector<Value> values;
+    for (int64_t other = 0; other < from.getRegisters(); ++other)
+      if (from.getRegisterPart(other).row == row)
+        values.push_back(extract(source, other));
+    while (values.size() > 1) {
+      SmallVector<Value> next;
+      for (size_t i = 0; i + 1 < values.size(); i += 2)
+        next.push_back(combine(op.getKind(), values[i], values[i + 1]));
+      if (values.size() % 2)
+        next.push_back(values.back());
+      values = std::move(next);
+    }
+    Value value = values.front();
+    if (!to.isPartial())
+      for (int64_t bit = 1; bit < kQuad; bit *= 2)
+        value = combineLanes(op.getKind(), value, bit);
+    results.push_back(value);
+  }
+  map.map(op.getResult(), fromElements(results));
+  return success();
+}

@@ -1,0 +1,531 @@
+//===- FITileToNVVM.cpp - converts placed tile kernels to NVVM ------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass, a kernel's signature and its control flow.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NVVMLowering.h"
+#include "fi/ABI/KernelABI.h"
+#include "fi/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fi {
+#define GEN_PASS_DEF_FITILETONVVM
+#include "fi/Conversion/Passes.h.inc"
+} // namespace fi
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+/// The one symbol of dynamic shared memory in a module.
+static constexpr llvm::StringLiteral kSharedSymbol = "fi_shared";
+/// Parts of a cursor: number of its range, the number after the last range, the
+/// key, the end of the range.
+enum CursorPart { kRange, kRangesEnd, kKey, kKeysEnd, kCursorParts };
+
+NVVMLowering::NVVMLowering(KernelOp kernel)
+    : kernel(kernel), schedule(kernel.getSchedule()), b(kernel),
+      loc(kernel.getLoc()), entry(kernel) {
+  globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
+}
+
+LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
+  createFunction();
+  if (shared)
+    sharedBase = LLVM::AddressOfOp::create(b, loc, shared);
+  Operation *end = LLVM::ReturnOp::create(b, loc, ValueRange());
+  b.setInsertionPoint(end);
+  // What depends on the thread alone is computed here.
+  entry.setInsertionPoint(
+      UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
+  return lowerBlock(kernel.getBody().front());
+}
+
+//===----------------------------------------------------------------------===//
+// Signature
+//===----------------------------------------------------------------------===//
+
+void NVVMLowering::createFunction() {
+  MLIRContext *context = b.getContext();
+  Type i64 = b.getI64Type();
+  SmallVector<Type> types;
+  auto inputs = kernel.getBody().front().getArguments().drop_back();
+  for (BlockArgument argument : inputs) {
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    types.push_back(type ? Type(globalPointer) : i64);
+    if (type)
+      types.append(2 * type.getRank(), i64);
+  }
+  // items, ranges, state_o, state_lse, counters, begin, end
+  types.append(5, globalPointer);
+  types.append(2, i64);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types);
+  function = LLVM::LLVMFuncOp::create(b, loc, kernel.getSymName(), type);
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    b.getUnitAttr());
+  int32_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
+  int32_t threads = kLanes * schedule.getWarps();
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    b.getDenseI32ArrayAttr({threads * groups}));
+  // One CTA at least: a kernel may have all registers that it asks for.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    b.getI32IntegerAttr(1));
+  Block *block = function.addEntryBlock(b);
+  b.setInsertionPointToStart(block);
+  unsigned next = 0;
+  auto parameter = [&] { return block->getArgument(next++); };
+  for (BlockArgument argument : inputs) {
+    Argument &lowered = arguments.emplace_back();
+    auto memref = dyn_cast<MemRefType>(argument.getType());
+    if (!memref) {
+      Type scalarType = argument.getType();
+      Value value = parameter();
+      if (scalarType.isF32()) {
+        Value bits = arith::TruncIOp::create(b, loc, b.getI32Type(), value);
+        value = arith::BitcastOp::create(b, loc, scalarType, bits);
+      } else if (scalarType.isIndex()) {
+        value = toIndex(value);
+      } else if (scalarType != i64) {
+        value = arith::TruncIOp::create(b, loc, scalarType, value);
+      }
+      lowered.base = value;
+      map.map(argument, value);
+      continue;
+    }
+    lowered.base = parameter();
+    lowered.element = memref.getElementType();
+    for (int64_t dim = 0; dim < memref.getRank(); ++dim)
+      lowered.sizes.push_back(toIndex(parameter()));
+    for (int64_t dim = 0; dim < memref.getRank(); ++dim)
+      lowered.strides.push_back(toIndex(parameter()));
+    // What the type says of strides is known.
+    lowered.strides.back() = index(1);
+  }
+  itemsPointer = parameter();
+  rangesPointer = parameter();
+  stateOutput.base = parameter();
+  stateStatistic.base = parameter();
+  stateOutput.element = stateStatistic.element = b.getF32Type();
+  parameter(); // counters
+  beginItem = toIndex(parameter());
+  endItem = toIndex(parameter());
+  Value tid = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+  Value id = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), tid);
+  group = groups == 1 ? index(0) : divide(id, threads);
+  thread = groups == 1 ? id : remainder(id, threads);
+  lane = remainder(thread, kLanes);
+  warp = divide(thread, kLanes);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult NVVMLowering::lowerBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(lowerOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerOp(Operation *op) {
+  loc = op->getLoc();
+  if (auto view = dyn_cast<ViewOp>(op)) {
+    View &lowered = views[view.getResult()];
+    for (Value pool : view.getPools())
+      lowered.pools.push_back(cast<BlockArgument>(pool).getArgNumber());
+    if (view.getPages())
+      lowered.pages = cast<BlockArgument>(view.getPages()).getArgNumber();
+    return success();
+  }
+  if (auto item = dyn_cast<ItemOp>(op)) {
+    map.map(item.getResult(), itemField(item.getField()));
+    return success();
+  }
+  if (isa<ChannelOp>(op))
+    return success();
+  if (auto slot = dyn_cast<SlotOp>(op)) {
+    auto channel = slot.getChannel().getDefiningOp<ChannelOp>();
+    if (!channel.getOffset())
+      return channel.emitOpError("expected an offset: run fi-tile-allocate");
+    ChanType type = channel.getType();
+    Value offset =
+        add(mul(scalar(slot.getNumber()), type.getBuffer().getBytes()),
+            *channel.getOffset());
+    if (schedule.getKeyWarps() > 1)
+      offset = add(offset, mul(group, llvm::alignTo(type.getBytes(), 1024)));
+    map.map(slot.getBuffer(), offset);
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ForItemsOp op) { return lowerForItems(op); })
+      .Case([&](ForKeysOp op) { return lowerForKeys(op); })
+      .Case([&](scf::ForOp op) { return lowerFor(op); })
+      .Case([&](scf::IfOp op) { return lowerIf(op); })
+      .Case([&](CursorOp op) { return lowerCursor(op); })
+      .Case([&](AdvanceOp op) { return lowerAdvance(op); })
+      .Case([&](CursorKeyOp op) { return lowerCursorKey(op); })
+      .Case([&](LoadRowsOp op) { return lowerLoadRows(op); })
+      .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
+      .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
+      .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
+      .Case([&](LoadStateOp op) { return lowerLoadState(op); })
+      .Case([&](StoreStateOp op) { return lowerStoreState(op); })
+      .Case([&](GatherOp op) { return lowerGather(op); })
+      .Case([&](CopyRowsOp op) { return lowerCopyRows(op); })
+      .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
+      .Case([&](ReadOp op) { return lowerRead(op); })
+      .Case([&](DotOp op) { return lowerDot(op); })
+      .Case([&](IotaOp op) { return lowerIota(op); })
+      .Case([&](BroadcastOp op) { return lowerBroadcast(op); })
+      .Case([&](MaskOp op) { return lowerMask(op); })
+      .Case([&](ReduceOp op) { return lowerReduce(op); })
+      .Case([&](RelayoutOp op) { return lowerRelayout(op); })
+      .Case<arith::ConstantOp>([&](Operation *op) { return lowerConstant(op); })
+      .Case([&](tensor::SplatOp op) -> LogicalResult {
+        map.map(op.getResult(),
+                vector::BroadcastOp::create(b, loc, lowered(op.getType()),
+                                            scalar(op.getInput()))
+                    .getResult());
+        return success();
+      })
+      .Case<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
+          [](Operation *) { return success(); })
+      .Default([&](Operation *op) { return lowerElementwise(op); });
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
+  auto cta = [&](Value number) -> Value {
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
+  };
+  Value first =
+      add(beginItem, cta(NVVM::BlockIdXOp::create(b, loc, b.getI32Type())));
+  Value step = cta(NVVM::GridDimXOp::create(b, loc, b.getI32Type()));
+  auto items = scf::ForOp::create(b, loc, first, endItem, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(items.getBody());
+  Value offset = toI64(mul(items.getInductionVar(), sizeof(fi_item)));
+  itemPointer =
+      LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
+                          ArrayRef<LLVM::GEPArg>{offset});
+  return lowerBlock(op.getBody().front());
+}
+
+/// Values of a terminator's operands, in the lowered program.
+static SmallVector<Value> yielded(Operation *terminator, IRMapping &map) {
+  return llvm::map_to_vector(terminator->getOperands(), [&](Value value) {
+    return map.lookupOrDefault(value);
+  });
+}
+
+Value NVVMLowering::loadRange(Value number, bool end) {
+  Value offset = toI64(mul(number, sizeof(fi_key_range)));
+  Value range =
+      LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), rangesPointer,
+                          ArrayRef<LLVM::GEPArg>{offset});
+  return loadField(
+      range, end ? offsetof(fi_key_range, end) : offsetof(fi_key_range, begin),
+      64);
+}
+
+LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
+  Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
+  Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
+  Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
+  Value middle = add(first, full);
+  Value lower = op.getPart() == Part::Partial ? middle : first;
+  Value upper = op.getPart() == Part::Full ? middle : add(middle, partial);
+  SmallVector<Value> inits = llvm::map_to_vector(
+      op.getInits(), [&](Value value) { return scalar(value); });
+  auto ranges = scf::ForOp::create(b, loc, lower, upper, index(1), inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ranges.getBody());
+  Value begin = loadRange(ranges.getInductionVar(), false);
+  Value end = loadRange(ranges.getInductionVar(), true);
+  int64_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
+  int64_t step = op.getStep();
+  if (groups > 1)
+    begin = add(begin, mul(group, step));
+  auto keys = scf::ForOp::create(b, loc, begin, end, index(step * groups),
+                                 ranges.getRegionIterArgs());
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(keys.getBody());
+    map.map(op.getKey(), keys.getInductionVar());
+    for (auto [carried, argument] :
+         llvm::zip(op.getCarried(), keys.getRegionIterArgs()))
+      map.map(carried, argument);
+    Block &body = op.getBody().front();
+    if (failed(lowerBlock(body)))
+      return failure();
+    if (!inits.empty())
+      scf::YieldOp::create(b, loc, yielded(body.getTerminator(), map));
+  }
+  if (!inits.empty())
+    scf::YieldOp::create(b, loc, keys.getResults());
+  for (auto [from, to] : llvm::zip(op.getResults(), ranges.getResults()))
+    map.map(from, to);
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerFor(Operation *operation) {
+  auto op = cast<scf::ForOp>(operation);
+  SmallVector<Value> inits = llvm::map_to_vector(
+      op.getInits(), [&](Value value) { return scalar(value); });
+  auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
+                                 scalar(op.getUpperBound()),
+                                 scalar(op.getStep()), inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  map.map(op.getInductionVar(), loop.getInductionVar());
+  for (auto [from, to] :
+       llvm::zip(op.getRegionIterArgs(), loop.getRegionIterArgs()))
+    map.map(from, to);
+  if (failed(lowerBlock(*op.getBody())))
+    return failure();
+  if (!inits.empty())
+    scf::YieldOp::create(b, loc, yielded(op.getBody()->getTerminator(), map));
+  for (auto [from, to] : llvm::zip(op.getResults(), loop.getResults()))
+    map.map(from, to);
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerIf(Operation *operation) {
+  auto op = cast<scf::IfOp>(operation);
+  SmallVector<Type> types = llvm::map_to_vector(
+      op.getResultTypes(), [&](Type type) { return lowered(type); });
+  auto branch = scf::IfOp::create(b, loc, types, scalar(op.getCondition()),
+                                  /*addThenBlock=*/true,
+                                  /*addElseBlock=*/!op.getElseRegion().empty());
+  for (unsigned number : {0u, 1u}) {
+    Region &from = op->getRegion(number);
+    if (from.empty())
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    Block &block = branch->getRegion(number).front();
+    if (!block.empty())
+      b.setInsertionPoint(block.getTerminator());
+    else
+      b.setInsertionPointToStart(&block);
+    if (failed(lowerBlock(from.front())))
+      return failure();
+    if (block.empty() || !block.back().hasTrait<OpTrait::IsTerminator>())
+      scf::YieldOp::create(b, loc, yielded(from.front().getTerminator(), map));
+  }
+  for (auto [from, to] : llvm::zip(op.getResults(), branch.getResults()))
+    map.map(from, to);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cursors
+//===----------------------------------------------------------------------===//
+
+Value NVVMLowering::cursorAt(Value number, Value last, Value step) {
+  // Ranges that are shorter than the first tile of this group are passed over.
+  int64_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
+  auto make = [&](Value at, Value key, Value end) {
+    return fromElements({at, last, key, end});
+  };
+  if (groups == 1) {
+    Value valid =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, last);
+    auto read =
+        scf::IfOp::create(b, loc, TypeRange{b.getIndexType(), b.getIndexType()},
+                          valid, true, true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(read.thenBlock());
+      scf::YieldOp::create(
+          b, loc,
+          ValueRange{loadRange(number, false), loadRange(number, true)});
+      b.setInsertionPointToStart(read.elseBlock());
+      scf::YieldOp::create(b, loc, ValueRange{index(0), index(0)});
+    }
+    return make(number, read.getResult(0), read.getResult(1));
+  }
+  SmallVector<Type> types(3, b.getIndexType());
+  auto search = scf::WhileOp::create(b, loc, types,
+                                     ValueRange{number, index(0), index(0)});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.createBlock(&search.getBefore(), {}, types,
+                                  SmallVector<Location>(3, loc));
+    Value at = before->getArgument(0);
+    Value more =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at, last);
+    auto read = scf::IfOp::create(b, loc, TypeRange{types[0], types[0]}, more,
+                                  true, true);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(read.thenBlock());
+      scf::YieldOp::create(
+          b, loc,
+          ValueRange{add(loadRange(at, false), mul(group, step)),
+                     loadRange(at, true)});
+      b.setInsertionPointToStart(read.elseBlock());
+      scf::YieldOp::create(b, loc, ValueRange{index(0), index(0)});
+    }
+    Value beyond = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                         read.getResult(0), read.getResult(1));
+    Value go = arith::AndIOp::create(b, loc, more, beyond);
+    scf::ConditionOp::create(
+        b, loc, go, ValueRange{at, read.getResult(0), read.getResult(1)});
+    Block *after = b.createBlock(&search.getAfter(), {}, types,
+                                 SmallVector<Location>(3, loc));
+    scf::YieldOp::create(b, loc,
+                         ValueRange{add(after->getArgument(0), 1),
+                                    after->getArgument(1),
+                                    after->getArgument(2)});
+  }
+  return make(search.getResult(0), search.getResult(1), search.getResult(2));
+}
+
+LogicalResult NVVMLowering::lowerCursor(CursorOp op) {
+  Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
+  Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
+  Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
+  map.map(op.getResult(),
+          cursorAt(first, add(add(first, full), partial), index(op.getStep())));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerAdvance(AdvanceOp op) {
+  Value cursor = scalar(op.getCursor());
+  Value at = extract(cursor, kRange), last = extract(cursor, kRangesEnd);
+  int64_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
+  Value key = add(extract(cursor, kKey), op.getStep() * groups);
+  Value end = extract(cursor, kKeysEnd);
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key, end);
+  auto move = scf::IfOp::create(b, loc, TypeRange{cursor.getType()}, inside,
+                                true, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(move.thenBlock());
+  scf::YieldOp::create(b, loc, fromElements({at, last, key, end}));
+  b.setInsertionPointToStart(move.elseBlock());
+  // Past the last range the cursor stays.
+  Value next = minimum(add(at, 1), last);
+  scf::YieldOp::create(b, loc, cursorAt(next, last, index(op.getStep())));
+  map.map(op.getResult(), move.getResult(0));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerCursorKey(CursorKeyOp op) {
+  Value cursor = scalar(op.getCursor());
+  map.map(op.getKey(), extract(cursor, kKey));
+  map.map(op.getValid(),
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                extract(cursor, kRange),
+                                extract(cursor, kRangesEnd))
+              .getResult());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// `manifest` with the launch recipe of each body.
+static Attribute withLaunch(Attribute attr,
+                            const llvm::StringMap<DictionaryAttr> &launches) {
+  Builder b(attr.getContext());
+  if (auto array = dyn_cast<ArrayAttr>(attr))
+    return b.getArrayAttr(llvm::map_to_vector(
+        array, [&](Attribute one) { return withLaunch(one, launches); }));
+  auto dictionary = dyn_cast<DictionaryAttr>(attr);
+  if (!dictionary)
+    return attr;
+  NamedAttrList entries;
+  for (NamedAttribute entry : dictionary)
+    entries.append(entry.getName(), withLaunch(entry.getValue(), launches));
+  if (auto symbol = dyn_cast_or_null<StringAttr>(dictionary.get("symbol"))) {
+    auto found = launches.find(symbol.getValue());
+    if (found != launches.end())
+      entries.set("launch", found->second);
+  }
+  return entries.getDictionary(attr.getContext());
+}
+
+static DictionaryAttr launchOf(KernelOp kernel) {
+  Builder b(kernel.getContext());
+  ScheduleAttr schedule = kernel.getSchedule();
+  auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("grid", b.getStringAttr("items")),
+       b.getNamedAttr("shared",
+                      b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
+       b.getNamedAttr("threads",
+                      b.getI64IntegerAttr(kLanes * schedule.getWarps() *
+                                          schedule.getKeyWarps()))});
+}
+
+namespace {
+
+struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    LLVM::GlobalOp shared;
+    bool needed = llvm::any_of(module.getOps<KernelOp>(), [](KernelOp kernel) {
+      return !kernel.getBody().getOps<ChannelOp>().empty();
+    });
+    if (needed) {
+      OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+      auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
+      shared = LLVM::GlobalOp::create(
+          b, module.getLoc(), bytes, /*isConstant=*/false,
+          LLVM::Linkage::External, kSharedSymbol, Attribute(),
+          /*alignment=*/1024, /*addrSpace=*/3);
+    }
+    llvm::StringMap<DictionaryAttr> launches;
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(module.getOps<KernelOp>())) {
+      if (kernel.getSchedule().getWarps() == 0) {
+        kernel.emitOpError("expected a schedule with 'warps' [SCH4]");
+        return signalPassFailure();
+      }
+      launches[kernel.getSymName()] = launchOf(kernel);
+      if (failed(NVVMLowering(kernel).run(shared)))
+        return signalPassFailure();
+      kernel.erase();
+    }
+    for (PackageOp package : module.getOps<PackageOp>())
+      package.setManifestAttr(cast<DictionaryAttr>(
+          withLaunch(package.getManifestAttr(), launches)));
+    // The marks of the places where values of the thread are computed.
+    SmallVector<Operation *> marks;
+    module.walk([&](UnrealizedConversionCastOp op) {
+      if (op.getNumOperands() == 0 && op.getNumResults() == 0)
+        marks.push_back(op);
+    });
+    for (Operation *mark : marks)
+      mark->erase();
+    // Rounded divisions have no LLVM operation.
+    RewritePatternSet patterns(&getContext());
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

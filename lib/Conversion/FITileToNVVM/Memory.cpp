@@ -1,0 +1,366 @@
+//===- Memory.cpp - items, rows and states --------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h),
+// and how tiles go between memory and registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NVVMLowering.h"
+#include "fi/ABI/KernelABI.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+/// Items and ranges do not change during a launch.
+Value NVVMLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
+  Value address =
+      LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), pointer,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  auto load = LLVM::LoadOp::create(b, loc, b.getIntegerType(bits), address,
+                                   /*alignment=*/bits / 8);
+  load.setInvariant(true);
+  return toIndex(load);
+}
+
+Value NVVMLowering::itemField(Field field) {
+  struct Place {
+    size_t offset;
+    unsigned bits;
+  };
+  auto place = [&]() -> Place {
+    switch (field) {
+    case Field::Request:
+      return {offsetof(fi_item, request), 32};
+    case Field::KVHead:
+      return {offsetof(fi_item, kv_head), 32};
+    case Field::RowBegin:
+      return {offsetof(fi_item, row_begin), 32};
+    case Field::RowCount:
+      return {offsetof(fi_item, row_count), 32};
+    case Field::QBegin:
+      return {offsetof(fi_item, q_begin), 64};
+    case Field::QLen:
+      return {offsetof(fi_item, q_len), 64};
+    case Field::KVLen:
+      return {offsetof(fi_item, kv_len), 64};
+    case Field::KVOrigin:
+      return {offsetof(fi_item, kv_origin), 64};
+    case Field::Slot:
+      return {offsetof(fi_item, slot), 32};
+    case Field::SlotCount:
+      return {offsetof(fi_item, slot_count), 32};
+    }
+    return {0, 32};
+  }();
+  return loadField(itemPointer, place.offset, place.bits);
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+/// The type in memory: an i1 is a byte.
+static Type storedType(Type element, Builder &b) {
+  if (element.isInteger(1))
+    return b.getI8Type();
+  if (element.isIndex())
+    return b.getI64Type();
+  return element;
+}
+
+Value NVVMLowering::address(const Argument &argument, Value offset) {
+  Type element = storedType(argument.element, b);
+  return LLVM::GEPOp::create(b, loc, globalPointer, element, argument.base,
+                             ArrayRef<LLVM::GEPArg>{toI64(offset)});
+}
+
+/// Offset of packed row `row` of the item; rows beyond the last repeat it.
+Value NVVMLowering::rowOffset(const Argument &argument, Value row,
+                              int64_t group, bool clamp) {
+  if (clamp)
+    row = minimum(row, add(itemField(Field::RowCount), -1));
+  Value packed = add(itemField(Field::RowBegin), row);
+  Value token = packed, head = itemField(Field::KVHead);
+  if (group > 1) {
+    token = divide(packed, group);
+    head = add(mul(head, group), remainder(packed, group));
+  }
+  token = add(token, itemField(Field::QBegin));
+  return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
+}
+
+Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key) {
+  const View &lowered = views.find(view)->second;
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  bool wantValues = part == KVPart::Values;
+  const Argument &pool =
+      arguments[wantValues ? lowered.pools.back() : lowered.pools.front()];
+  KVRowAddress place;
+  place.strides = pool.strides;
+  place.wantValues = wantValues;
+  place.head = itemField(Field::KVHead);
+  place.key = key;
+  place.tableBegin = loadField(itemPointer, offsetof(fi_item, table_begin), 64);
+  auto lookup = [&](Value entryIndex) -> Value {
+    const Argument &pages = arguments[*lowered.pages];
+    auto load =
+        LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
+    load.setInvariant(true); // tables belong to the plan
+    return toIndex(load);
+  };
+  place.lookup = lookup;
+  int64_t page = type.getPageSize();
+  if (page == ShapedType::kDynamic) {
+    // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
+    auto paged = cast<PagedKVType>(view.getType());
+    unsigned dim = (paged.getFused() ? 2 : 1) +
+                   (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
+    place.pageSize = pool.sizes[dim];
+  } else if (page > 0) {
+    place.pageSize = index(page);
+  }
+  return type.buildRowOffset(b, loc, place);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles in memory
+//===----------------------------------------------------------------------===//
+
+Value NVVMLowering::loadElements(const Argument &argument, Value offset,
+                                 int64_t count) {
+  Type element = storedType(argument.element, b);
+  Type type = count == 1 ? element : VectorType::get({count}, element);
+  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  Value loaded = LLVM::LoadOp::create(b, loc, type, address(argument, offset),
+                                      bytes * count);
+  if (argument.element.isIndex())
+    return toIndex(loaded);
+  if (argument.element.isInteger(1))
+    return arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::ne, loaded,
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  return loaded;
+}
+
+void NVVMLowering::storeElements(Value elements, const Argument &argument,
+                                 Value offset) {
+  auto vector = dyn_cast<VectorType>(elements.getType());
+  int64_t count = vector ? vector.getNumElements() : 1;
+  unsigned bytes = storedType(argument.element, b).getIntOrFloatBitWidth() / 8;
+  LLVM::StoreOp::create(b, loc, elements, address(argument, offset),
+                        bytes * count);
+}
+
+SmallVector<NVVMLowering::RowOfRegisters>
+NVVMLowering::rowsOf(RankedTensorType type) {
+  RegisterLayout layout = *RegisterLayout::of(type);
+  AtomInfo atom = getAtomInfo(layout.getFrag().getAtom());
+  Value first = add(mul(warp, layout.getFrag().getRepRows() * atom.rows),
+                    divide(lane, kQuad));
+  llvm::MapVector<int64_t, RowOfRegisters> rows;
+  for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
+    Position part = layout.getRegisterPart(reg);
+    RowOfRegisters &row = rows[part.row];
+    if (!row.row)
+      row.row = add(first, part.row);
+    // Fragments hold pairs of neighbouring columns.
+    if (!layout.overColumns() || part.column % 2 == 0)
+      row.pairs.push_back({reg, part.column});
+  }
+  return llvm::map_to_vector(rows, [](auto &entry) { return entry.second; });
+}
+
+Value NVVMLowering::laneColumn() { return mul(remainder(lane, kQuad), 2); }
+
+Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
+                             llvm::function_ref<Value(Value)> offsetOf) {
+  RegisterLayout layout = *RegisterLayout::of(type);
+  bool pairs = layout.overColumns();
+  SmallVector<Value> registers(layout.getRegisters());
+  for (RowOfRegisters &row : rowsOf(type)) {
+    Value offset = offsetOf(row.row);
+    if (pairs)
+      offset = add(offset, laneColumn());
+    for (auto [reg, column] : row.pairs) {
+      Value loaded = loadElements(argument, add(offset, column), pairs ? 2 : 1);
+      for (int64_t i = 0; i < (pairs ? 2 : 1); ++i)
+        registers[reg + i] = pairs ? extract(loaded, i) : loaded;
+    }
+  }
+  Value result = fromElements(registers);
+  Type element = type.getElementType();
+  if (argument.element != element)
+    result = arith::ExtFOp::create(b, loc, lowered(type), result);
+  return result;
+}
+
+void NVVMLowering::storeTile(Value registers, RankedTensorType type,
+                             const Argument &argument, Value rowLimit,
+                             llvm::function_ref<Value(Value)> offsetOf) {
+  RegisterLayout layout = *RegisterLayout::of(type);
+  bool pairs = layout.overColumns();
+  Value writes;
+  if (!pairs) // one lane of those that share a row
+    writes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                   remainder(lane, kQuad), index(0));
+  for (RowOfRegisters &row : rowsOf(type)) {
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         row.row, rowLimit);
+    if (writes)
+      inside = arith::AndIOp::create(b, loc, inside, writes);
+    auto branch = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value offset = offsetOf(row.row);
+    if (pairs)
+      offset = add(offset, laneColumn());
+    for (auto [reg, column] : row.pairs) {
+      Value elements =
+          pairs ? shuffle(registers, {reg, reg + 1}) : extract(registers, reg);
+      storeElements(elements, argument, add(offset, column));
+    }
+  }
+}
+
+LogicalResult NVVMLowering::lowerLoadRows(LoadRowsOp op) {
+  const Argument &source = argumentOf(op.getSource());
+  map.map(op.getResult(), loadTile(op.getType(), source, [&](Value row) {
+            return rowOffset(source, row, op.getGroup(), /*clamp=*/true);
+          }));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
+  const Argument &target = argumentOf(op.getTarget());
+  storeTile(map.lookup(op.getTile()), op.getTile().getType(), target,
+            itemField(Field::RowCount), [&](Value row) {
+              return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
+            });
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
+  const View &view = views.find(op.getView())->second;
+  bool values = op.getPart() == KVPart::Values;
+  const Argument &pool =
+      arguments[values ? view.pools.back() : view.pools.front()];
+  Value last = add(itemField(Field::KVLen), -1);
+  map.map(op.getResult(), loadTile(op.getType(), pool, [&](Value row) {
+            Value key = minimum(add(scalar(op.getKey()), row), last);
+            return kvRowOffset(op.getView(), op.getPart(), key);
+          }));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
+  const View &view = views.find(op.getView())->second;
+  bool values = op.getPart() == KVPart::Values;
+  const Argument &pool =
+      arguments[values ? view.pools.back() : view.pools.front()];
+  storeTile(map.lookup(op.getTile()), op.getTile().getType(), pool,
+            itemField(Field::RowCount), [&](Value row) {
+              return kvRowOffset(op.getView(), op.getPart(),
+                                 add(scalar(op.getKey()), row));
+            });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// States of split keys
+//===----------------------------------------------------------------------===//
+
+LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
+  RankedTensorType type = op.getOutput().getType();
+  int64_t columns = type.getDimSize(1);
+  Value first = mul(itemField(Field::Slot), type.getDimSize(0));
+  Value limit = itemField(Field::RowCount);
+  storeTile(map.lookup(op.getOutput()), type, stateOutput, limit,
+            [&](Value row) { return mul(add(first, row), columns); });
+  storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
+            stateStatistic, limit, [&](Value row) { return add(first, row); });
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
+  RankedTensorType type = op.getOutput().getType();
+  int64_t columns = type.getDimSize(1);
+  Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
+  Value first = mul(slot, type.getDimSize(0));
+  Value last = add(itemField(Field::RowCount), -1);
+  map.map(op.getOutput(), loadTile(type, stateOutput, [&](Value row) {
+            return mul(add(first, minimum(row, last)), columns);
+          }));
+  map.map(op.getStatistic(),
+          loadTile(op.getStatistic().getType(), stateStatistic,
+                   [&](Value row) { return add(first, minimum(row, last)); }));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Captured tensors
+//===----------------------------------------------------------------------===//
+
+Value NVVMLowering::gatherElement(const Argument &argument,
+                                  ArrayRef<Value> indices) {
+  Value flat = index(0), inRange;
+  for (auto [dim, i] : llvm::enumerate(indices)) {
+    // One unsigned comparison is both bounds.
+    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, i,
+                                       argument.sizes[dim]);
+    inRange = inRange ? arith::AndIOp::create(b, loc, inRange, fits).getResult()
+                      : fits;
+    flat = add(flat, mul(i, argument.strides[dim]));
+  }
+  if (!inRange)
+    return loadElements(argument, flat, 1);
+  auto read = scf::IfOp::create(b, loc, TypeRange{argument.element}, inRange,
+                                true, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(read.thenBlock());
+  scf::YieldOp::create(b, loc, loadElements(argument, flat, 1));
+  b.setInsertionPointToStart(read.elseBlock());
+  scf::YieldOp::create(
+      b, loc,
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(argument.element))
+          .getResult());
+  return read.getResult(0);
+}
+
+LogicalResult NVVMLowering::lowerGather(GatherOp op) {
+  const Argument &source = argumentOf(op.getSource());
+  SmallVector<Value> indices = llvm::map_to_vector(
+      op.getIndices(), [&](Value value) { return scalar(value); });
+  auto toIndexType = [&](Value value) {
+    return value.getType().isIndex() ? value : toIndex(value);
+  };
+  if (!isTile(op.getResult().getType())) {
+    for (Value &i : indices)
+      i = toIndexType(i);
+    map.map(op.getResult(), gatherElement(source, indices));
+    return success();
+  }
+  RegisterLayout layout = layoutOf(op.getResult());
+  SmallVector<Value> results;
+  for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
+    SmallVector<Value> at;
+    for (Value i : indices)
+      at.push_back(
+          toIndexType(isa<VectorType>(i.getType()) ? extract(i, reg) : i));
+    results.push_back(gatherElement(source, at));
+  }
+  map.map(op.getResult(), fromElements(results));
+  return success();
+}

@@ -1,0 +1,186 @@
+//===- NVVMLowering.h - one placed tile kernel to NVVM ----------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// State of lowering one kernel for a GPU. A tile becomes a vector of the
+// registers that one lane holds of it, so that elementwise work is the same
+// operation on vectors; what lanes and warps add to a register's position is a
+// value. A buffer becomes its byte offset in shared memory.
+//
+// The members are implemented by topic: FITileToNVVM.cpp (signature, control
+// flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
+// Copy.cpp (copies into shared memory), Dot.cpp (products).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H
+#define FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H
+
+#include "fi/Dialect/FITile/IR/Layouts.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace fi::tile {
+
+class NVVMLowering {
+public:
+  explicit NVVMLowering(KernelOp kernel);
+
+  /// Creates the function before the kernel.
+  mlir::LogicalResult run(mlir::LLVM::GlobalOp shared);
+
+private:
+  using Value = mlir::Value;
+  using Location = mlir::Location;
+  using Operation = mlir::Operation;
+  using LogicalResult = mlir::LogicalResult;
+  using Type = mlir::Type;
+  template <typename T> using ArrayRef = llvm::ArrayRef<T>;
+
+  struct Argument {
+    Value base; // pointer to global memory, or the scalar
+    Type element;
+    llvm::SmallVector<Value> sizes, strides; // index
+  };
+  struct View {
+    llvm::SmallVector<unsigned> pools;
+    std::optional<unsigned> pages;
+  };
+
+  //===--- Control flow (FITileToNVVM.cpp) --------------------------------===//
+
+  void createFunction();
+  LogicalResult lowerBlock(mlir::Block &block);
+  LogicalResult lowerOp(Operation *op);
+  LogicalResult lowerForItems(ForItemsOp op);
+  LogicalResult lowerForKeys(ForKeysOp op);
+  LogicalResult lowerFor(Operation *op);
+  LogicalResult lowerIf(Operation *op);
+  LogicalResult lowerCursor(CursorOp op);
+  LogicalResult lowerAdvance(AdvanceOp op);
+  LogicalResult lowerCursorKey(CursorKeyOp op);
+  Value loadRange(Value number, bool end);
+  /// The next range from `number` on that has tiles for this group of warps.
+  Value cursorAt(Value number, Value last, Value step);
+
+  //===--- Registers (Elementwise.cpp) ------------------------------------===//
+
+  Type lowered(Type type);
+  RegisterLayout layoutOf(Value tile);
+  LogicalResult lowerElementwise(Operation *op);
+  LogicalResult lowerConstant(Operation *op);
+  LogicalResult lowerIota(IotaOp op);
+  LogicalResult lowerBroadcast(BroadcastOp op);
+  LogicalResult lowerMask(MaskOp op);
+  LogicalResult lowerReduce(ReduceOp op);
+  LogicalResult lowerRelayout(RelayoutOp op);
+  LogicalResult lowerMath(Operation *op);
+  Value combine(ReduceKind kind, Value a, Value b);
+  /// Combines with the lanes that differ in `bit`.
+  Value combineLanes(ReduceKind kind, Value value, int64_t bit);
+  Value extract(Value vector, int64_t index);
+  Value fromElements(ArrayRef<Value> elements);
+  Value shuffle(Value vector, ArrayRef<int64_t> indices);
+
+  //===--- Memory (Memory.cpp) --------------------------------------------===//
+
+  Value loadField(Value pointer, int64_t offset, unsigned bits);
+  Value itemField(Field field);
+  /// Address of element `offset` (index).
+  Value address(const Argument &argument, Value offset);
+  Value rowOffset(const Argument &argument, Value row, int64_t group,
+                  bool clamp);
+  Value kvRowOffset(Value view, KVPart part, Value key);
+  Value loadElements(const Argument &argument, Value offset, int64_t count);
+  void storeElements(Value elements, const Argument &argument, Value offset);
+  /// The rows that registers of this lane lie in, and for each its registers by
+  /// pairs of columns.
+  struct RowOfRegisters {
+    Value row; // index, within the tile
+    /// First register of each pair, and its column without the lane's part.
+    llvm::SmallVector<std::pair<int64_t, int64_t>> pairs;
+  };
+  llvm::SmallVector<RowOfRegisters> rowsOf(mlir::RankedTensorType type);
+  /// What a lane adds to the columns of its registers.
+  Value laneColumn();
+  /// Loads a tile row by row: `offsetOf` gives a row's first element.
+  Value loadTile(mlir::RankedTensorType type, const Argument &argument,
+                 llvm::function_ref<Value(Value)> offsetOf);
+  void storeTile(Value registers, mlir::RankedTensorType type,
+                 const Argument &argument, Value rowLimit,
+                 llvm::function_ref<Value(Value)> offsetOf);
+  LogicalResult lowerLoadRows(LoadRowsOp op);
+  LogicalResult lowerStoreRows(StoreRowsOp op);
+  LogicalResult lowerLoadKV(LoadKVOp op);
+  LogicalResult lowerStoreKV(StoreKVOp op);
+  LogicalResult lowerLoadState(LoadStateOp op);
+  LogicalResult lowerStoreState(StoreStateOp op);
+  LogicalResult lowerGather(GatherOp op);
+  Value gatherElement(const Argument &argument, ArrayRef<Value> indices);
+
+  //===--- Copies (Copy.cpp) ----------------------------------------------===//
+
+  /// Copies the rows of a buffer, chunk by chunk, asynchronously.
+  void copyRows(BufType type, Value buffer, const Argument &source,
+                llvm::function_ref<Value(Value)> offsetOf);
+  LogicalResult lowerCopyRows(CopyRowsOp op);
+  LogicalResult lowerCopyKV(CopyKVOp op);
+
+  //===--- Products (Dot.cpp) ---------------------------------------------===//
+
+  LogicalResult lowerDot(DotOp op);
+  LogicalResult lowerRead(ReadOp op);
+  /// Four 8 x 8 matrices: each lane gives the address of one row.
+  llvm::SmallVector<Value> loadMatrices(Value buffer, Value laneOffset,
+                                        int64_t offset, bool transpose);
+  /// Byte offset of a lane's row in a block of matrices: `rowBit` and
+  /// `chunkBit` say which bit of the matrix's number moves 8 rows or one chunk.
+  Value matrixOffset(SmemAttr layout, int64_t rowBit, int64_t chunkBit,
+                     int64_t chunk);
+
+  //===--- Small builders -------------------------------------------------===//
+
+  Value index(int64_t value);
+  Value i32(int64_t value);
+  Value add(Value a, Value b);
+  Value add(Value a, int64_t b);
+  Value mul(Value a, Value b);
+  Value mul(Value a, int64_t b);
+  Value sub(Value a, Value b);
+  Value minimum(Value a, Value b);
+  Value divide(Value a, int64_t b);
+  Value remainder(Value a, int64_t b);
+  Value toI64(Value value);
+  Value toIndex(Value value);
+  Value scalar(Value value) { return map.lookupOrDefault(value); }
+  const Argument &argumentOf(Value memref) {
+    return arguments[llvm::cast<mlir::BlockArgument>(memref).getArgNumber()];
+  }
+
+  KernelOp kernel;
+  ScheduleAttr schedule;
+  mlir::OpBuilder b;
+  Location loc;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::LLVM::LLVMPointerType globalPointer, sharedPointer;
+
+  llvm::SmallVector<Argument> arguments;
+  llvm::DenseMap<Value, View> views;
+  llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t, int64_t>, Value>
+      matrixOffsets;
+  mlir::IRMapping map;
+  Value itemsPointer, rangesPointer, beginItem, endItem, itemPointer;
+  Argument stateOutput, stateStatistic;
+  /// Thread within the group of warps that shares a tile; all index.
+  Value thread, lane, warp, group;
+  Value sharedBase;
+  /// Where values that depend on the thread alone are computed.
+  mlir::OpBuilder entry;
+};
+
+} // namespace fi::tile
+
+#endif // FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H

@@ -1,0 +1,339 @@
+//===- Layouts.cpp - layouts and their arithmetic -------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spelling and checks of layout attributes and of the types that hold them, and
+// Layouts.h. Constraints are LAY1 ... in docs/spec.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FITile/IR/Layouts.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+/// Bounds that keep sizes in bytes far from overflow.
+static constexpr int64_t kMostRepeats = 4096, kMostRows = 4096,
+                         kMostPitch = 65536;
+
+//===----------------------------------------------------------------------===//
+// Atoms
+//===----------------------------------------------------------------------===//
+
+AtomInfo fi::tile::getAtomInfo(Atom atom) {
+  switch (atom) {
+  case Atom::MmaC:
+    return {16, 8, 4};
+  case Atom::MmaA16:
+    return {16, 16, 8};
+  }
+  return {0, 0, 0};
+}
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k16": with groupID = lane / 4 and
+// thread = lane % 4, element c_i lies in row groupID (i < 2) or groupID + 8,
+// column 2 * thread + i % 2; element a_i in row groupID (i in 0, 1, 4, 5) or
+// groupID + 8, column 2 * thread + i % 2, plus 8 for i >= 4.
+Position fi::tile::getAtomPosition(Atom atom, int64_t reg, int64_t lane) {
+  Position position = {lane / kQuad + 8 * (reg / 2 % 2),
+                       lane % kQuad * 2 + reg % 2};
+  if (atom == Atom::MmaA16)
+    position.column += 8 * (reg / 4);
+  return position;
+}
+
+//===----------------------------------------------------------------------===//
+// FragAttr, SliceAttr, SmemAttr
+//===----------------------------------------------------------------------===//
+
+Attribute FragAttr::parse(AsmParser &parser, Type) {
+  int64_t rows, columns, warps;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess())
+    return {};
+  FailureOr<Atom> atom = FieldParser<Atom>::parse(parser);
+  if (failed(atom) || parser.parseComma() || parser.parseKeyword("rep") ||
+      parser.parseEqual() || parser.parseLSquare() ||
+      parser.parseInteger(rows) || parser.parseComma() ||
+      parser.parseInteger(columns) || parser.parseRSquare() ||
+      parser.parseComma() || parser.parseKeyword("warps") ||
+      parser.parseEqual() || parser.parseInteger(warps) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<FragAttr>(loc, parser.getContext(), *atom, rows,
+                                     columns, warps);
+}
+
+void FragAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyAtom(getAtom()) << ", rep = [" << getRepRows()
+          << ", " << getRepColumns() << "], warps = " << getWarps() << '>';
+}
+
+LogicalResult
+FragAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Atom,
+                 int64_t repRows, int64_t repColumns, int64_t warps) {
+  auto fits = [](int64_t rep) { return rep >= 1 && rep <= kMostRepeats; };
+  if (!fits(repRows) || !fits(repColumns) || warps < 1 || warps > 32)
+    return emitError() << "expected 1 to " << kMostRepeats
+                       << " repeats and 1 to 32 warps, but got rep = ["
+                       << repRows << ", " << repColumns
+                       << "], warps = " << warps << " [LAY1]";
+  return success();
+}
+
+LogicalResult
+SliceAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                  int64_t dim, FragAttr) {
+  if (dim != 0 && dim != 1)
+    return emitError() << "expected dimension 0 or 1 to be dropped, but got "
+                       << dim << " [LAY2]";
+  return success();
+}
+
+LogicalResult
+SmemAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                 int64_t pitch, int64_t swizzle) {
+  if (pitch < kChunkBytes || pitch % kChunkBytes != 0 || pitch > kMostPitch)
+    return emitError() << "expected a pitch of a multiple of " << kChunkBytes
+                       << " bytes, up to " << kMostPitch << ", but got "
+                       << pitch << " [LAY3]";
+  if (swizzle != 0 && swizzle != 128)
+    return emitError() << "expected a swizzle of 0 or 128 bytes, but got "
+                       << swizzle << " [LAY3]";
+  if (swizzle && pitch % swizzle != 0)
+    return emitError() << "expected a pitch of a multiple of the swizzle, "
+                       << swizzle << " bytes, but got " << pitch << " [LAY3]";
+  return success();
+}
+
+int64_t fi::tile::getChunkOffset(SmemAttr layout, int64_t row, int64_t chunk) {
+  if (layout.getSwizzle())
+    chunk ^= row % 8;
+  return row * layout.getPitch() + chunk * kChunkBytes;
+}
+
+SmemAttr fi::tile::getSmemLayout(MLIRContext *context, int64_t columns,
+                                 Type element) {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t chunks = (columns + 15) / 16 * 16 * bytes / kChunkBytes;
+  if (chunks % 8 == 0)
+    return SmemAttr::get(context, chunks * kChunkBytes, 128);
+  return SmemAttr::get(context, (chunks | 1) * kChunkBytes, 0);
+}
+
+int64_t fi::tile::countBankConflicts(SmemAttr layout, int64_t rows,
+                                     int64_t chunks) {
+  int64_t worst = 1;
+  for (int64_t row = 0; row + 8 <= rows; row += 8)
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      // 32 banks of 4 bytes: 8 groups of a chunk each.
+      int64_t uses[8] = {};
+      for (int64_t r = 0; r < 8; ++r)
+        worst = std::max(
+            worst,
+            ++uses[getChunkOffset(layout, row + r, chunk) / kChunkBytes % 8]);
+    }
+  return worst;
+}
+
+//===----------------------------------------------------------------------===//
+// RegisterLayout
+//===----------------------------------------------------------------------===//
+
+RegisterLayout::RegisterLayout(FragAttr frag, Kind kind)
+    : frag(frag), kind(kind) {
+  AtomInfo atom = getAtomInfo(frag.getAtom());
+  switch (kind) {
+  case Kind::Matrix:
+    registers = frag.getRepRows() * frag.getRepColumns() * atom.registers;
+    break;
+  case Kind::Rows:
+  case Kind::Partial: // two rows of a block in each lane
+    registers = frag.getRepRows() * 2;
+    break;
+  case Kind::Columns:
+    registers = frag.getRepColumns() * atom.registers / 2;
+    break;
+  }
+}
+
+FailureOr<RegisterLayout> RegisterLayout::of(RankedTensorType type) {
+  Attribute encoding = type.getEncoding();
+  if (auto frag = dyn_cast_or_null<FragAttr>(encoding))
+    return RegisterLayout(frag, Kind::Matrix);
+  if (auto slice = dyn_cast_or_null<SliceAttr>(encoding))
+    return RegisterLayout(slice.getParent(),
+                          slice.getDim() == 1 ? Kind::Rows : Kind::Columns);
+  if (auto partial = dyn_cast_or_null<PartialAttr>(encoding))
+    return RegisterLayout(partial.getParent(), Kind::Partial);
+  return failure();
+}
+
+Position RegisterLayout::getRegisterPart(int64_t reg) const {
+  AtomInfo atom = getAtomInfo(frag.getAtom());
+  switch (kind) {
+  case Kind::Matrix: {
+    int64_t block = reg / atom.registers;
+    Position inAtom = getAtomPosition(frag.getAtom(), reg % atom.registers, 0);
+    return {block / frag.getRepColumns() * atom.rows + inAtom.row,
+            block % frag.getRepColumns() * atom.columns + inAtom.column};
+  }
+  case Kind::Rows:
+  case Kind::Partial:
+    return {reg / 2 * atom.rows + reg % 2 * 8, 0};
+  case Kind::Columns: {
+    int64_t perBlock = atom.registers / 2, inBlock = reg % perBlock;
+    // Registers of the atom's first row.
+    int64_t atomReg = inBlock < 2 ? inBlock : inBlock + 2;
+    return {0, reg / perBlock * atom.columns +
+                   getAtomPosition(frag.getAtom(), atomReg, 0).column};
+  }
+  }
+  return {0, 0};
+}
+
+Position RegisterLayout::getPosition(int64_t reg, int64_t lane,
+                                     int64_t warp) const {
+  AtomInfo atom = getAtomInfo(frag.getAtom());
+  Position position = getRegisterPart(reg);
+  if (kind != Kind::Columns)
+    position.row += warp * frag.getRepRows() * atom.rows + lane / kQuad;
+  if (kind == Kind::Partial)
+    position.column = lane % kQuad;
+  else if (kind != Kind::Rows)
+    position.column += lane % kQuad * 2;
+  return position;
+}
+
+std::string fi::tile::drawLayout(RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  FailureOr<RegisterLayout> layout = RegisterLayout::of(type);
+  if (failed(layout))
+    return "no layout";
+  AtomInfo atom = getAtomInfo(layout->getFrag().getAtom());
+  int64_t rows = std::min(atom.rows, type.getDimSize(0));
+  int64_t columns = std::min(atom.columns, type.getDimSize(1));
+  os << "lane:register of the first " << rows << " x " << columns
+     << " elements, by rows";
+  for (int64_t row = 0; row < rows; ++row) {
+    os << "\n ";
+    for (int64_t column = 0; column < columns; ++column) {
+      os << ' ';
+      bool found = false;
+      for (int64_t lane = 0; lane < kLanes && !found; ++lane)
+        for (int64_t reg = 0; reg < layout->getRegisters() && !found; ++reg)
+          if (layout->getPosition(reg, lane, 0) == Position{row, column}) {
+            os << lane << ':' << reg;
+            found = true;
+          }
+      if (!found)
+        os << '-';
+    }
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// rows x columns x element , layout
+static ParseResult parseBuffer(AsmParser &parser, BufType &buffer) {
+  SmallVector<int64_t> shape;
+  Type element;
+  Attribute attr;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element) || parser.parseComma() ||
+      parser.parseAttribute(attr))
+    return failure();
+  auto layout = dyn_cast<SmemAttr>(attr);
+  if (shape.size() != 2 || !layout)
+    return parser.emitError(loc, "expected rows x columns x type and a layout "
+                                 "#fi_tile.smem<...>");
+  buffer = parser.getChecked<BufType>(loc, parser.getContext(), shape[0],
+                                      shape[1], element, layout);
+  return success(buffer != BufType());
+}
+
+static void printBuffer(AsmPrinter &printer, BufType type) {
+  printer << type.getRows() << 'x' << type.getColumns() << 'x'
+          << type.getElement() << ", " << type.getLayout();
+}
+
+Type BufType::parse(AsmParser &parser) {
+  BufType buffer;
+  if (parser.parseLess() || failed(parseBuffer(parser, buffer)) ||
+      parser.parseGreater())
+    return {};
+  return buffer;
+}
+
+void BufType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printBuffer(printer, *this);
+  printer << '>';
+}
+
+LogicalResult
+BufType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                int64_t rows, int64_t columns, Type element, SmemAttr layout) {
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
+    return emitError() << "expected elements of whole bytes, but got "
+                       << element << " [LAY4]";
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  if (rows < 1 || rows > kMostRows || columns < 1 ||
+      columns > layout.getPitch() / bytes)
+    return emitError() << "expected 1 to " << kMostRows
+                       << " rows of at most the pitch, " << layout.getPitch()
+                       << " bytes, but got " << rows << " of " << columns
+                       << " x " << element << " [LAY4]";
+  return success();
+}
+
+Type ChanType::parse(AsmParser &parser) {
+  BufType buffer;
+  int64_t depth;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || failed(parseBuffer(parser, buffer)) ||
+      parser.parseComma() || parser.parseKeyword("depth") ||
+      parser.parseEqual() || parser.parseInteger(depth) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<ChanType>(loc, parser.getContext(), buffer, depth);
+}
+
+void ChanType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printBuffer(printer, getBuffer());
+  printer << ", depth = " << getDepth() << '>';
+}
+
+LogicalResult
+ChanType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, BufType,
+                 int64_t depth) {
+  if (depth < 1 || depth > 16)
+    return emitError() << "expected a depth of 1 to 16 buffers, but got "
+                       << depth << " [LAY5]";
+  return success();
+}
+
+ShapedTile::ShapedTile(Type type) {
+  if (auto buffer = dyn_cast<BufType>(type)) {
+    rows = buffer.getRows();
+    columns = buffer.getColumns();
+    element = buffer.getElement();
+    return;
+  }
+  auto tile = cast<RankedTensorType>(type);
+  rows = tile.getDimSize(0);
+  columns = tile.getDimSize(1);
+  element = tile.getElementType();
+}

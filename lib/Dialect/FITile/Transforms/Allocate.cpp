@@ -1,0 +1,66 @@
+//===- Allocate.cpp - lays out shared memory ------------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Channels one behind the other, in the order of the kernel. Groups of warps
+// that take key tiles of their own have each a copy of every channel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fi/Dialect/FITile/IR/Layouts.h"
+#include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "fi/Target/SMTable.h"
+
+namespace fi::tile {
+#define GEN_PASS_DEF_FITILEALLOCATE
+#include "fi/Dialect/FITile/Transforms/Passes.h.inc"
+} // namespace fi::tile
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+namespace {
+
+/// A swizzle repeats every 8 rows of 128 bytes.
+constexpr int64_t kAlignment = 1024;
+
+struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    Builder b(&getContext());
+    int64_t offset = 0;
+    int64_t groups = std::max<int64_t>(1, kernel.getSchedule().getKeyWarps());
+    for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+      channel.setOffset(offset);
+      int64_t bytes = llvm::alignTo(channel.getType().getBytes(), kAlignment);
+      offset += bytes * groups;
+    }
+    int64_t most = limit;
+    auto target =
+        kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+            kTargetAttr);
+    if (!most && target && target.getChip())
+      most = target.getChip()->maxSharedPerCTA;
+    if (most && offset > most) {
+      InFlightDiagnostic diag =
+          kernel.emitOpError("expected a schedule whose "
+                             "buffers fit into ")
+          << most << " bytes of shared memory, but they take " << offset << ", "
+          << offset - most << " too many [SCH5]";
+      for (auto channel : kernel.getBody().getOps<ChannelOp>())
+        diag.attachNote(channel.getLoc())
+            << channel.getType().getBytes() * groups << " bytes for "
+            << channel.getType();
+      return signalPassFailure();
+    }
+    kernel->setAttr(kSharedAttr, b.getI64IntegerAttr(offset));
+  }
+};
+
+} // namespace

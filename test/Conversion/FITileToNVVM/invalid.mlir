@@ -1,0 +1,71 @@
+// What has no lowering, by name.
+// RUN: fi-opt %s --fi-tile-to-nvvm --split-input-file --verify-diagnostics
+
+// expected-error @below {{'fi_tile.kernel' op expected a schedule with 'warps' [SCH4]}}
+fi_tile.kernel @cpu(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1>) {
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @offset(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  // expected-error @below {{'fi_tile.channel' op expected an offset: run fi-tile-allocate}}
+  %c = fi_tile.channel : !fi_tile.chan<16x16xf16, #fi_tile.smem<pitch = 48>, depth = 1>
+  %zero = arith.constant 0 : index
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.slot %c[%zero] : !fi_tile.chan<16x16xf16, #fi_tile.smem<pitch = 48>, depth = 1>
+  }
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @channel(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  %c = fi_tile.channel at 0 : !fi_tile.chan<16x16xf16, #fi_tile.smem<pitch = 48>, depth = 1>
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.acquire' op has no lowering for a GPU}}
+    %b = fi_tile.acquire %c : !fi_tile.chan<16x16xf16, #fi_tile.smem<pitch = 48>, depth = 1>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>
+fi_tile.kernel @types(%q: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  fi_tile.for_items %it in %w {
+    %x = fi_tile.load_rows %q[%it] group 1 : memref<?x2x16xf32> -> tensor<16x16xf32, #acc>
+    // expected-error @below {{'fi_tile.dot' op expected a product of f16 or bf16 whose second operand lies in a buffer, but got 'tensor<16x16xf32, #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>>' and 'tensor<16x16xf32, #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>>'}}
+    %s = fi_tile.dot %x, %x : tensor<16x16xf32, #acc>, tensor<16x16xf32, #acc> -> tensor<16x16xf32, #acc>
+  }
+  fi_tile.return
+}
+
+// -----
+
+// Both layouts as pictures: lane 0 has no element of lane 1.
+#acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 2>
+#two = #fi_tile.frag<mma_c, rep = [2, 2], warps = 1>
+fi_tile.kernel @moves(%q: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2>) {
+  fi_tile.for_items %it in %w {
+    %x = fi_tile.load_rows %q[%it] group 1 : memref<?x2x16xf32> -> tensor<32x16xf32, #acc>
+    // expected-error @below {{'fi_tile.relayout' op expected a change of layout that moves nothing between lanes}}
+    // expected-note @below {{from 'tensor<32x16xf32, #fi_tile.frag<mma_c, rep = [1, 2], warps = 2>>': lane:register of the first 16 x 8 elements, by rows}}
+    // expected-note @below {{to 'tensor<32x16xf32, #fi_tile.frag<mma_c, rep = [2, 2], warps = 1>>': lane:register of the first 16 x 8 elements, by rows}}
+    %y = fi_tile.relayout %x : tensor<32x16xf32, #acc> -> tensor<32x16xf32, #two>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>
+#few = #fi_tile.frag<mma_c, rep = [1, 1], warps = 1>
+fi_tile.kernel @columns(%q: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  fi_tile.for_items %it in %w {
+    %x = fi_tile.load_rows %q[%it] group 1 : memref<?x2x16xf32> -> tensor<16x16xf32, #acc>
+    // expected-error @below {{'fi_tile.reduce' op expected a value per row, or one for each lane that shares it, but got 'tensor<16x8xf32, #fi_tile.frag<mma_c, rep = [1, 1], warps = 1>>'}}
+    %y = fi_tile.reduce add %x : tensor<16x16xf32, #acc> -> tensor<16x8xf32, #few>
+  }
+  fi_tile.return
+}

@@ -1,0 +1,88 @@
+// Tiles become accumulator fragments, slices and partial sums of the schedule's warps;
+// first operands in registers change to multiplicand fragments.
+// RUN: fi-opt %s --fi-tile-assign-layouts --split-input-file --verify-diagnostics | FileCheck %s
+
+#schedule = #fi.schedule<tile_rows = 128, tile_keys = 32, warps = 4, stages = 2, lanes = 4>
+!buf = !fi_tile.buf<32x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+!chan = !fi_tile.chan<32x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+// CHECK-DAG: #[[SCORES:.*]] = #fi_tile.frag<mma_c, rep = [2, 4], warps = 4>
+// CHECK-DAG: #[[OUT:.*]] = #fi_tile.frag<mma_c, rep = [2, 8], warps = 4>
+// CHECK-DAG: #[[ROWS:.*]] = #fi_tile.frag<mma_c, rep = [2, 1], warps = 4>
+// CHECK-DAG: #[[KEYS:.*]] = #fi_tile.frag<mma_c, rep = [1, 4], warps = 4>
+// CHECK-DAG: #[[A:.*]] = #fi_tile.frag<mma_a16, rep = [2, 2], warps = 4>
+// CHECK-DAG: #[[ROW:.*]] = #fi_tile.slice<1, #[[ROWS]]>
+// CHECK-DAG: #[[COLUMN:.*]] = #fi_tile.slice<0, #[[KEYS]]>
+// CHECK-DAG: #[[PARTIAL:.*]] = #fi_tile.partial<#[[ROWS]]>
+// CHECK-LABEL: fi_tile.kernel @tiles
+fi_tile.kernel @tiles(%w: !fi_tile.work) schedule(#schedule) {
+  %c = fi_tile.channel : !chan
+  // CHECK: arith.constant dense<0.000000e+00> : tensor<128x64xf32, #[[OUT]]>
+  %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+  %limit = arith.constant dense<1.0> : tensor<128x32xf32>
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.for_keys {{.*}} -> (tensor<128x64xf32, #[[OUT]]>) {
+    %r = fi_tile.for_keys %t in %it all step 32 iter_args(%acc = %zero) -> (tensor<128x64xf32>) {
+      // CHECK: fi_tile.iota %{{.*}} : tensor<1x32xindex, #[[COLUMN]]>
+      %columns = fi_tile.iota %t : tensor<1x32xindex>
+      // CHECK: fi_tile.broadcast %{{.*}} : tensor<1x32xindex, #[[COLUMN]]> -> tensor<128x32xindex, #[[SCORES]]>
+      %spread = fi_tile.broadcast %columns : tensor<1x32xindex> -> tensor<128x32xindex>
+      // CHECK: fi_tile.reduce max %{{.*}} : tensor<128x32xf32, #[[SCORES]]> -> tensor<128x1xf32, #[[ROW]]>
+      %max = fi_tile.reduce max %limit : tensor<128x32xf32> -> tensor<128x1xf32>
+      // CHECK: fi_tile.reduce add %{{.*}} : tensor<128x32xf32, #[[SCORES]]> -> tensor<128x4xf32, #[[PARTIAL]]>
+      %sum = fi_tile.reduce add %limit : tensor<128x32xf32> -> tensor<128x4xf32>
+      // CHECK: %[[P:.*]] = arith.truncf %{{.*}} : tensor<128x32xf32, #[[SCORES]]> to tensor<128x32xf16, #[[SCORES]]>
+      %p = arith.truncf %limit : tensor<128x32xf32> to tensor<128x32xf16>
+      %b = fi_tile.get %c : !chan
+      // CHECK: %[[MOVED:.*]] = fi_tile.relayout %[[P]] : tensor<128x32xf16, #[[SCORES]]> -> tensor<128x32xf16, #[[A]]>
+      // CHECK: fi_tile.dot %[[MOVED]], %{{.*}} acc(%{{.*}}) : tensor<128x32xf16, #[[A]]>, !buf -> tensor<128x64xf32, #[[OUT]]>
+      %next = fi_tile.dot %p, %b acc(%acc) : tensor<128x32xf16>, !buf -> tensor<128x64xf32>
+      fi_tile.yield %next : tensor<128x64xf32>
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+// expected-error @below {{'fi_tile.kernel' op expected a schedule with 'warps' [SCH4]}}
+fi_tile.kernel @cpu(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1>) {
+  fi_tile.return
+}
+
+// -----
+
+// expected-error @below {{'fi_tile.kernel' op expected 'tile_rows' to be a multiple of 64, 16 for each of 4 warps, but got 32 [SCH4]}}
+fi_tile.kernel @rows(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 4>) {
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @columns(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4>) {
+  // expected-error @below {{'arith.constant' op expected tiles of 64 * n rows or one, and of 8 * n columns, 4 or one, but got 'tensor<64x12xf32>' [SCH4]}}
+  %t = arith.constant dense<0.0> : tensor<64x12xf32>
+  fi_tile.return
+}
+
+// -----
+
+// expected-error @below {{'fi_tile.kernel' op expected 'lanes' of 1 or 4, the lanes that share a row, but got 8 [SCH4]}}
+fi_tile.kernel @lanes(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, lanes = 8>) {
+  fi_tile.return
+}
+
+// -----
+
+!buf = !fi_tile.buf<24x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+!chan = !fi_tile.chan<24x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+fi_tile.kernel @keys(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 24, warps = 4>) {
+  %c = fi_tile.channel : !chan
+  %p = arith.constant dense<1.0> : tensor<64x24xf16>
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.dot' op expected a first operand in registers with a multiple of 16 columns, so 'tile_keys' of as many, but got 24 [SCH4]}}
+    %o = fi_tile.dot %p, %b : tensor<64x24xf16>, !buf -> tensor<64x64xf32>
+    fi_tile.release %c : !chan
+  }
+  fi_tile.return
+}

@@ -1,0 +1,157 @@
+// One case for each message of layouts and of the placed form's ops.
+// RUN: fi-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @below {{expected 1 to 4096 repeats and 1 to 32 warps, but got rep = [0, 8], warps = 4 [LAY1]}}
+func.func private @f() attributes {a = #fi_tile.frag<mma_c, rep = [0, 8], warps = 4>}
+
+// -----
+
+// expected-error @below {{expected 1 to 4096 repeats and 1 to 32 warps, but got rep = [1, 4097], warps = 4 [LAY1]}}
+func.func private @f() attributes {a = #fi_tile.frag<mma_c, rep = [1, 4097], warps = 4>}
+
+// -----
+
+// expected-error @below {{expected 1 to 4096 repeats and 1 to 32 warps, but got rep = [1, 8], warps = 33 [LAY1]}}
+func.func private @f() attributes {a = #fi_tile.frag<mma_a16, rep = [1, 8], warps = 33>}
+
+// -----
+
+// expected-error @below {{expected dimension 0 or 1 to be dropped, but got 2 [LAY2]}}
+func.func private @f() attributes {a = #fi_tile.slice<2, <mma_c, rep = [1, 8], warps = 4>>}
+
+// -----
+
+// expected-error @below {{expected a pitch of a multiple of 16 bytes, up to 65536, but got 24 [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 24>}
+
+// -----
+
+// expected-error @below {{expected a pitch of a multiple of 16 bytes, up to 65536, but got 65552 [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 65552>}
+
+// -----
+
+// expected-error @below {{expected a swizzle of 0 or 128 bytes, but got 32 [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 128, swizzle = 32>}
+
+// -----
+
+// expected-error @below {{expected a pitch of a multiple of the swizzle, 128 bytes, but got 144 [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 144, swizzle = 128>}
+
+// -----
+
+// expected-error @below {{expected elements of whole bytes, but got 'i1' [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<4x4xi1, #fi_tile.smem<pitch = 128>>}
+
+// -----
+
+// expected-error @below {{expected 1 to 4096 rows of at most the pitch, 128 bytes, but got 4 of 65 x 'f16' [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<4x65xf16, #fi_tile.smem<pitch = 128>>}
+
+// -----
+
+// expected-error @below {{expected 1 to 4096 rows of at most the pitch, 128 bytes, but got 4097 of 64 x 'f16' [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<4097x64xf16, #fi_tile.smem<pitch = 128>>}
+
+// -----
+
+// expected-error @below {{expected rows x columns x type and a layout #fi_tile.smem<...>}}
+func.func private @f() attributes {a = !fi_tile.buf<4x4x4xf16, #fi_tile.smem<pitch = 128>>}
+
+// -----
+
+// expected-error @below {{expected rows x columns x type and a layout #fi_tile.smem<...>}}
+func.func private @f() attributes {a = !fi_tile.buf<4x4xf16, 3 : i32>}
+
+// -----
+
+// expected-error @below {{expected a depth of 1 to 16 buffers, but got 17 [LAY5]}}
+func.func private @f() attributes {a = !fi_tile.chan<4x4xf16, #fi_tile.smem<pitch = 128>, depth = 17>}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%q: memref<?x2x32xf16>, %w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    // expected-error @below {{'fi_tile.copy_rows' op expected a source [rows, heads, 64] of 'f16', but got 'memref<?x2x32xf16>' [TILE20]}}
+    fi_tile.copy_rows %q[%it] to %b group 1 : memref<?x2x32xf16>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%q: memref<?x2x64xf16>, %w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    // expected-error @below {{'fi_tile.copy_rows' op expected a group of at least 1 head, but got 0 [TILE20]}}
+    fi_tile.copy_rows %q[%it] to %b group 0 : memref<?x2x64xf16>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!kv = !fi.ragged_kv<2x32xf16>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%k: memref<?x2x32xf16>, %w: !fi_tile.work) schedule(#s) {
+  %zero = arith.constant 0 : index
+  %c = fi_tile.channel : !chan
+  %kv = fi_tile.view %k, %k : memref<?x2x32xf16>, memref<?x2x32xf16> -> !kv
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    // expected-error @below {{'fi_tile.copy_kv' op expected a buffer of rows of 32 x 'f16', but got '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE21]}}
+    fi_tile.copy_kv keys %kv[%it, %zero] to %b : !kv, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected a tile of the buffer's shape and type, but got 'tensor<16x32xf16>' from '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b : !buf -> tensor<16x32xf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    %t = arith.constant dense<1.0> : tensor<16x64xf16>
+    // expected-error @below {{'fi_tile.relayout' op expected a result that differs in its layout only, but got 'tensor<16x64xf32>' from 'tensor<16x64xf16>' [TILE23]}}
+    %u = fi_tile.relayout %t : tensor<16x64xf16> -> tensor<16x64xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.channel' op expects parent op 'fi_tile.kernel'}}
+    %c = fi_tile.channel : !chan
+  }
+  fi_tile.return
+}
