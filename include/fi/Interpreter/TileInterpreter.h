@@ -11,6 +11,10 @@
 // whatever lies outside a tensor, an item or a state slot is an error that
 // names the op and its location.
 //
+// The placed form is executed as well, until channels are lowered: a ring that
+// would wait for ever, a buffer that is touched out of its turn, a copy that is
+// read before it was waited for are errors. Layouts have no meaning here.
+//
 // Numbers: floats are held in double. They are rounded to their type where they
 // are stored, by `arith.truncf`, and when made from integers; results of other
 // arithmetic are not rounded. Integers have exactly the width of their type.

@@ -99,21 +99,30 @@ static llvm::Expected<Indices> findRow(const HostTensor &tensor,
   return indices;
 }
 
-static llvm::Error loadRows(LoadRowsOp op, Strand &strand) {
-  const HostTensor &source = strand.tensor(op.getSource());
-  const fi_item &item = strand.item(op.getItem());
-  int64_t rows = op.getType().getDimSize(0);
-  int64_t columns = op.getType().getDimSize(1);
+llvm::Expected<Elements> fi::tile::readRows(Value from, Value itemValue,
+                                            int64_t group, int64_t rows,
+                                            int64_t columns, bool floats,
+                                            Strand &strand) {
+  const HostTensor &source = strand.tensor(from);
+  const fi_item &item = strand.item(itemValue);
   Elements result;
   for (int64_t r = 0; r < rows; ++r) {
-    llvm::Expected<Indices> row =
-        findRow(source, item, op.getGroup(),
-                std::min<int64_t>(r, item.row_count - 1), columns);
+    llvm::Expected<Indices> row = findRow(
+        source, item, group, std::min<int64_t>(r, item.row_count - 1), columns);
     if (!row)
-      return at(op, row.takeError());
-    readRow(source, *row, columns, hasFloats(op.getType()), result);
+      return row.takeError();
+    readRow(source, *row, columns, floats, result);
   }
-  strand.set(op, std::make_shared<const Elements>(std::move(result)));
+  return result;
+}
+
+static llvm::Error loadRows(LoadRowsOp op, Strand &strand) {
+  llvm::Expected<Elements> rows = readRows(
+      op.getSource(), op.getItem(), op.getGroup(), op.getType().getDimSize(0),
+      op.getType().getDimSize(1), hasFloats(op.getType()), strand);
+  if (!rows)
+    return at(op, rows.takeError());
+  strand.set(op, std::make_shared<const Elements>(std::move(*rows)));
   return llvm::Error::success();
 }
 
@@ -254,24 +263,33 @@ static llvm::Expected<KVRow> findItemRow(const KVView &view, KVPart part,
                    part, item.kv_head, key, item.table_begin);
 }
 
-static llvm::Error loadKV(LoadKVOp op, Strand &strand) {
-  const KVView &view = strand.view(op.getView());
-  const fi_item &item = strand.item(op.getItem());
-  int64_t key = strand.integer(op.getKey());
+llvm::Expected<Elements> fi::tile::readKV(Value viewValue, Value itemValue,
+                                          KVPart part, int64_t key,
+                                          int64_t rows, int64_t columns,
+                                          Strand &strand) {
+  const KVView &view = strand.view(viewValue);
+  const fi_item &item = strand.item(itemValue);
   // A tile that begins beyond the keys is none that a loop visits.
   if (llvm::Error error = checkIndex("first key of the tile", key, item.kv_len))
-    return at(op, std::move(error));
+    return std::move(error);
   Elements result;
-  for (int64_t j = 0; j < op.getType().getDimSize(0); ++j) {
-    llvm::Expected<KVRow> row =
-        findItemRow(view, op.getPart(), item,
-                    j < item.kv_len - key ? key + j : item.kv_len - 1);
+  for (int64_t j = 0; j < rows; ++j) {
+    llvm::Expected<KVRow> row = findItemRow(
+        view, part, item, j < item.kv_len - key ? key + j : item.kv_len - 1);
     if (!row)
-      return at(op, row.takeError());
-    readRow(*row->pool, row->indices, op.getType().getDimSize(1),
-            /*floats=*/true, result);
+      return row.takeError();
+    readRow(*row->pool, row->indices, columns, /*floats=*/true, result);
   }
-  strand.set(op, std::make_shared<const Elements>(std::move(result)));
+  return result;
+}
+
+static llvm::Error loadKV(LoadKVOp op, Strand &strand) {
+  llvm::Expected<Elements> rows = readKV(
+      op.getView(), op.getItem(), op.getPart(), strand.integer(op.getKey()),
+      op.getType().getDimSize(0), op.getType().getDimSize(1), strand);
+  if (!rows)
+    return at(op, rows.takeError());
+  strand.set(op, std::make_shared<const Elements>(std::move(*rows)));
   return llvm::Error::success();
 }
 

@@ -39,9 +39,30 @@ struct KVView {
 };
 
 using ElementsRef = std::shared_ptr<const Elements>;
-using RuntimeValue = std::variant<std::monostate, ElementsRef, HostTensor,
-                                  std::shared_ptr<const KVView>,
-                                  const fi_work *, const fi_item *>;
+
+/// A ring. Its buffers are numbered as they are acquired; each count is how
+/// many have got so far.
+struct Channel {
+  ChannelOp op;
+  int64_t depth;
+  int64_t acquired = 0, committed = 0, gotten = 0, released = 0;
+  /// By number modulo depth; null where nothing was copied.
+  std::vector<ElementsRef> data;
+};
+struct BufferRef {
+  Channel *channel;
+  int64_t number;
+};
+/// A place among the first keys of an item's visited tiles.
+struct CursorPlace {
+  std::shared_ptr<const std::vector<int64_t>> tiles;
+  size_t at;
+};
+
+using RuntimeValue =
+    std::variant<std::monostate, ElementsRef, HostTensor,
+                 std::shared_ptr<const KVView>, const fi_work *,
+                 const fi_item *, Channel *, BufferRef, CursorPlace>;
 
 inline RuntimeValue makeFloats(std::vector<double> values) {
   return std::make_shared<const Elements>(Elements{std::move(values), {}});

@@ -76,14 +76,18 @@ void Strand::enterLoop(Operation *op, Block &body, SmallVector<Trips> trips,
   finish(op, carried);
 }
 
-void Strand::leave(Operation *terminator) {
+llvm::Error Strand::leave(Operation *terminator) {
   SmallVector<RuntimeValue> results = getAll(terminator->getOperands());
   Operation *op = frames.back().op;
+  if (isa_and_nonnull<ForItemsOp>(op))
+    if (llvm::Error error = endItem())
+      return error;
   if (op && iterate(results))
-    return;
+    return llvm::Error::success();
   frames.pop_back();
   if (op)
     finish(op, results);
+  return llvm::Error::success();
 }
 
 /// What every kernel relies on. Indices into tensors are checked where used.
@@ -127,12 +131,12 @@ llvm::Error Strand::enterForItems(ForItemsOp op) {
   return llvm::Error::success();
 }
 
-llvm::Error Strand::enterForKeys(ForKeysOp op) {
-  const fi_item &it = item(op.getItem());
-  int64_t step = op.getStep();
+llvm::Expected<SmallVector<Strand::Trips>>
+Strand::collectTrips(Operation *op, const fi_item &it, Part part,
+                     int64_t step) {
   SmallVector<Trips> trips;
   for (bool full : {true, false}) {
-    if (op.getPart() == (full ? Part::Partial : Part::Full))
+    if (part == (full ? Part::Partial : Part::Full))
       continue;
     int64_t first = it.range_begin + (full ? 0 : int64_t(it.full_ranges));
     int64_t count = full ? it.full_ranges : it.partial_ranges;
@@ -155,7 +159,28 @@ llvm::Error Strand::enterForKeys(ForKeysOp op) {
           {range.begin, step, (range.end - range.begin + step - 1) / step});
     }
   }
-  enterLoop(op, op.getBody().front(), std::move(trips), getAll(op.getInits()));
+  return trips;
+}
+
+llvm::Expected<std::vector<int64_t>>
+Strand::visitedTiles(Operation *op, Value it, int64_t step) {
+  llvm::Expected<SmallVector<Trips>> trips =
+      collectTrips(op, item(it), Part::All, step);
+  if (!trips)
+    return trips.takeError();
+  std::vector<int64_t> tiles;
+  for (const Trips &trip : *trips)
+    for (int64_t i = 0; i < trip.count; ++i)
+      tiles.push_back(trip.first + i * trip.step);
+  return tiles;
+}
+
+llvm::Error Strand::enterForKeys(ForKeysOp op) {
+  llvm::Expected<SmallVector<Trips>> trips =
+      collectTrips(op, item(op.getItem()), op.getPart(), op.getStep());
+  if (!trips)
+    return trips.takeError();
+  enterLoop(op, op.getBody().front(), std::move(*trips), getAll(op.getInits()));
   return llvm::Error::success();
 }
 
@@ -206,11 +231,10 @@ llvm::Error Strand::step() {
   if (isa<scf::IfOp>(op))
     return enterIf(op);
   if (isa<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(op)) {
-    leave(op);
-    return llvm::Error::success();
+    return leave(op);
   }
   for (auto *evaluate : {evaluateElementwise, evaluateTile, evaluateMemory,
-                         evaluateNormaliser}) {
+                         evaluateNormaliser, evaluateChannel}) {
     llvm::Expected<bool> done = evaluate(op, *this);
     if (!done)
       return done.takeError();

@@ -70,6 +70,27 @@ public:
   const fi_work &work(mlir::Value value) {
     return *std::get<const fi_work *>(values[value]);
   }
+  Channel *channel(mlir::Value value) {
+    return std::get<Channel *>(values[value]);
+  }
+  const BufferRef &buffer(mlir::Value value) {
+    return std::get<BufferRef>(values[value]);
+  }
+  const CursorPlace &cursor(mlir::Value value) {
+    return std::get<CursorPlace>(values[value]);
+  }
+  /// A tile, or what is in a buffer, which must be one that may be read.
+  llvm::Expected<ElementsRef> operand(mlir::Operation *op, mlir::Value value);
+
+  void addChannel(ChannelOp op) {
+    int64_t depth = op.getType().getDepth();
+    channels.push_back(std::make_unique<Channel>());
+    *channels.back() = {op, depth, 0, 0, 0, 0, std::vector<ElementsRef>(depth)};
+    set(op, channels.back().get());
+  }
+  /// First keys of the tiles that an item visits, in order.
+  llvm::Expected<std::vector<int64_t>>
+  visitedTiles(mlir::Operation *op, mlir::Value item, int64_t step);
 
 private:
   /// Iterations with the induction values first, first + step, ...
@@ -93,8 +114,15 @@ private:
   /// Ends a region op with its results.
   void finish(mlir::Operation *op, llvm::ArrayRef<RuntimeValue> results);
   /// A terminator.
-  void leave(mlir::Operation *terminator);
+  llvm::Error leave(mlir::Operation *terminator);
+  /// Channels are as they were before the item.
+  llvm::Error endItem();
 
+  /// The tiles of an item's ranges.
+  llvm::Expected<llvm::SmallVector<Trips>> collectTrips(mlir::Operation *op,
+                                                        const fi_item &item,
+                                                        Part part,
+                                                        int64_t step);
   llvm::Error enterForItems(ForItemsOp op);
   llvm::Error enterForKeys(ForKeysOp op);
   llvm::Error enterFor(mlir::Operation *op);
@@ -104,13 +132,24 @@ private:
   const KernelContext &context;
   llvm::SmallVector<Frame> frames;
   llvm::DenseMap<mlir::Value, RuntimeValue> values;
+  std::vector<std::unique_ptr<Channel>> channels;
 };
+
+/// The packed rows of an item; those past its last repeat it.
+llvm::Expected<Elements> readRows(mlir::Value source, mlir::Value item,
+                                  int64_t group, int64_t rows, int64_t columns,
+                                  bool floats, Strand &strand);
+/// Keys or values from `key` on; those past the last repeat it.
+llvm::Expected<Elements> readKV(mlir::Value view, mlir::Value item, KVPart part,
+                                int64_t key, int64_t rows, int64_t columns,
+                                Strand &strand);
 
 /// Each executes an op of its kind and says whether it was one.
 llvm::Expected<bool> evaluateElementwise(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateTile(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateMemory(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateNormaliser(mlir::Operation *op, Strand &strand);
+llvm::Expected<bool> evaluateChannel(mlir::Operation *op, Strand &strand);
 
 } // namespace fi::tile
 

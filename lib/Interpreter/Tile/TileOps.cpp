@@ -89,12 +89,18 @@ static RuntimeValue takeColumns(ColumnsOp op, Strand &strand) {
       Elements{take(source.floats), take(source.integers)});
 }
 
-static RuntimeValue dot(DotOp op, Strand &strand) {
-  int64_t m = rowsOf(op.getA()), k = columnsOf(op.getA());
+static llvm::Expected<RuntimeValue> dot(DotOp op, Strand &strand) {
+  ShapedTile shape(op.getA().getType());
+  int64_t m = shape.rows, k = shape.columns;
   int64_t n = columnsOf(op.getResult());
   bool transpose = op.getTranspose();
-  const std::vector<double> &a = strand.floats(op.getA());
-  const std::vector<double> &b = strand.floats(op.getB());
+  llvm::Expected<ElementsRef> first = strand.operand(op, op.getA());
+  if (!first)
+    return first.takeError();
+  llvm::Expected<ElementsRef> second = strand.operand(op, op.getB());
+  if (!second)
+    return second.takeError();
+  const std::vector<double> &a = (*first)->floats, &b = (*second)->floats;
   std::vector<double> result(m * n);
   if (op.getAcc())
     result = strand.floats(op.getAcc());
@@ -160,7 +166,10 @@ llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
     return true;
   }
   if (auto product = dyn_cast<DotOp>(op)) {
-    strand.set(product, dot(product, strand));
+    llvm::Expected<RuntimeValue> result = dot(product, strand);
+    if (!result)
+      return result.takeError();
+    strand.set(product, std::move(*result));
     return true;
   }
   if (auto mask = dyn_cast<MaskOp>(op)) {

@@ -13,6 +13,8 @@
 
 #include "AttentionKernels.h"
 #include "TileTesting.h"
+#include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace fi;
 using namespace fi::tile;
@@ -172,6 +174,40 @@ TEST_F(TileAttentionTest, WrittenOutSoftmaxMatchesANaiveLoop) {
   TestWork work = makeWork(0);
   ASSERT_EQ(run("attention", arguments(), work), "");
   check();
+}
+
+// With channels, and with copies 1 to 3 tiles ahead, through one loop and from
+// one loop into the next.
+TEST_F(TileAttentionTest, PlacedKernelsMatchANaiveLoop) {
+  for (Style style : {Style::WrittenOut, Style::TwoLoops})
+    for (int64_t stages : {1, 2, 4}) {
+      SCOPED_TRACE(stages);
+      ASSERT_TRUE(parse(makeAttention(style)));
+      KernelOp placed = kernel("attention");
+      placed.setScheduleAttr(ScheduleAttr::get(
+          &context, /*tileRows=*/8, /*tileKeys=*/16, /*mr=*/0, /*nr=*/0,
+          /*lanes=*/1, /*maxRows=*/0, /*stream=*/0, /*warps=*/1,
+          /*keyWarps=*/1, stages));
+      mlir::PassManager pm(&context, mlir::ModuleOp::getOperationName());
+      auto &kernels = pm.nest<KernelOp>();
+      kernels.addPass(createFITileOnlineSoftmax());
+      kernels.addPass(createFITilePlaceOperands());
+      kernels.addPass(createFITilePipeline());
+      ASSERT_TRUE(mlir::succeeded(pm.run(*module)));
+      int64_t loads = 0, copies = 0;
+      placed.walk([&](LoadKVOp) { ++loads; });
+      placed.walk([&](CopyKVOp copy) { copies += !!copy.getValid(); });
+      EXPECT_EQ(loads, 0);
+      EXPECT_EQ(copies > 0, stages > 1);
+      for (auto [rows, keys] :
+           {std::pair(7, 70), std::pair(5, 37), std::pair(9, 4),
+            std::pair(3, 0), std::pair(2, 150)}) {
+        makeRequest(rows, keys, 0);
+        TestWork work = makeWork(0);
+        ASSERT_EQ(run("attention", arguments(), work), "");
+        check();
+      }
+    }
 }
 
 TEST_F(TileAttentionTest, ShortAndEmptyContexts) {
