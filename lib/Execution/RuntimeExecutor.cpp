@@ -332,6 +332,12 @@ fi::createLevel2Executor(mlir::ModuleOp module, StringRef name,
   auto package = findPackage(copy, name);
   if (!package)
     return package.takeError();
+  // The host interprets kernels for any target.
+  mlir::Builder b(copy.getContext());
+  mlir::NamedAttrList entries(package->getManifestAttr());
+  entries.set("target", b.getDictionaryAttr(
+                            b.getNamedAttr("kind", b.getStringAttr("cpu"))));
+  package->setManifestAttr(entries.getDictionary(copy.getContext()));
   auto kernels = tile::InterpretedKernels::create(copy);
   if (!kernels)
     return kernels.takeError();

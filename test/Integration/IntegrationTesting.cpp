@@ -8,6 +8,7 @@
 #include "IntegrationTesting.h"
 #include "fi/InitAll.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -184,6 +185,7 @@ mlir::MLIRContext &fi::test::getContext() {
     mlir::DialectRegistry registry;
     registerAllDialects(registry);
     cpu::registerCompiler(registry);
+    gpu::registerCompiler(registry);
     return new mlir::MLIRContext(registry);
   }();
   return *context;
@@ -281,10 +283,11 @@ bool Case::compile() {
     return true;
   ExecutorOptions options;
   options.optLevel = optLevel;
-  auto made = Executor::create("cpu", *module, "", options);
+  auto made =
+      maker ? maker(*module) : Executor::create("cpu", *module, "", options);
   if (!made) {
     good = false;
-    ADD_FAILURE() << "cpu: " << llvm::toString(made.takeError()) << "\n"
+    ADD_FAILURE() << "compiling: " << llvm::toString(made.takeError()) << "\n"
                   << text;
     return false;
   }
@@ -351,7 +354,7 @@ std::string Case::getError(Planned planned) {
   // The error repeats what is said here.
   mlir::ScopedDiagnosticHandler quiet(
       &getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
-  auto made = Executor::create("cpu", *module, "", {});
+  auto made = maker ? maker(*module) : Executor::create("cpu", *module, "", {});
   if (!made)
     return llvm::toString(made.takeError());
   cpu = std::move(*made);

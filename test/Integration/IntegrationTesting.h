@@ -103,6 +103,14 @@ public:
     return *this;
   }
 
+  /// Compiles by other means than for this CPU.
+  using Maker =
+      std::function<llvm::Expected<std::unique_ptr<Executor>>(mlir::ModuleOp)>;
+  Case &on(Maker with) {
+    maker = std::move(with);
+    return *this;
+  }
+
   /// Compares with the reference under each plan, twice each with equal bits.
   void check(llvm::ArrayRef<Planned> plans = everyPlan());
   /// The results on the CPU under one plan.
@@ -127,6 +135,7 @@ private:
   std::function<void(const Signature &, std::vector<HostValue> &)> change;
   bool independent = true, prepared = false, good = true;
   unsigned optLevel = 3;
+  Maker maker;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<Executor> reference, cpu;
   std::vector<HostValue> inputs;

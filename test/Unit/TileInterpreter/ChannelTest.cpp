@@ -75,8 +75,8 @@ constexpr const char *kStore =
 // Buffers come in the order in which they were acquired.
 TEST_F(ChannelTest, Order) {
   ASSERT_EQ(runItems(copy("f", "%eight") + copy("g", "%zero") + kGet + kRead +
-                     kRelease + kStore +
-                     "    %d = fi_tile.get %c : !chan\n" + kRelease),
+                     kRelease + kStore + "    %d = fi_tile.get %c : !chan\n" +
+                     kRelease),
             "");
   for (int64_t r = 0; r < 8; ++r)
     for (int64_t d = 0; d < 8; ++d)
@@ -87,16 +87,15 @@ TEST_F(ChannelTest, Order) {
 TEST_F(ChannelTest, Rows) {
   work.items[0].row_begin = 2;
   work.items[0].row_count = 3;
-  ASSERT_EQ(
-      runItems("    %f = fi_tile.acquire %c : !chan\n"
-               "    fi_tile.copy_rows %x[%it] to %f group 1 : !m, !buf\n"
-               "    fi_tile.commit %c : !chan\n" +
-               std::string(kGet) + kRead + kRelease +
-               "    %u = fi_tile.relayout %t : tensor<8x8xf32> -> "
-               "tensor<8x8xf32>\n"
-               "    fi_tile.store_rows %u, %o[%it] group 1 : "
-               "tensor<8x8xf32>, !m\n"),
-      "");
+  ASSERT_EQ(runItems("    %f = fi_tile.acquire %c : !chan\n"
+                     "    fi_tile.copy_rows %x[%it] to %f group 1 : !m, !buf\n"
+                     "    fi_tile.commit %c : !chan\n" +
+                     std::string(kGet) + kRead + kRelease +
+                     "    %u = fi_tile.relayout %t : tensor<8x8xf32> -> "
+                     "tensor<8x8xf32>\n"
+                     "    fi_tile.store_rows %u, %o[%it] group 1 : "
+                     "tensor<8x8xf32>, !m\n"),
+            "");
   for (int64_t r = 0; r < 8; ++r)
     ASSERT_EQ(o.getFloat({r, 0, 5}),
               r >= 2 && r < 5 ? x.getFloat({r, 0, 5}) : -1);
@@ -132,13 +131,13 @@ TEST_F(ChannelTest, WaitsForEver) {
               HasSubstr("'fi_tile.get' op waits for ever: expected a "
                         "committed buffer to get, but there is none"));
   // Acquired is not committed.
-  EXPECT_THAT(runItems("    %f = fi_tile.acquire %c : !chan\n" +
-                       std::string(kGet)),
-              HasSubstr("'fi_tile.get' op waits for ever"));
-  EXPECT_THAT(runItems(copy("f", "%zero") + copy("g", "%zero") +
-                       copy("h", "%zero")),
-              HasSubstr("'fi_tile.acquire' op waits for ever: expected a free "
-                        "buffer, but all 2 of the channel are in use"));
+  EXPECT_THAT(
+      runItems("    %f = fi_tile.acquire %c : !chan\n" + std::string(kGet)),
+      HasSubstr("'fi_tile.get' op waits for ever"));
+  EXPECT_THAT(
+      runItems(copy("f", "%zero") + copy("g", "%zero") + copy("h", "%zero")),
+      HasSubstr("'fi_tile.acquire' op waits for ever: expected a free "
+                "buffer, but all 2 of the channel are in use"));
   // The fifth tile of a ring that nothing is released from.
   EXPECT_THAT(runItems("    fi_tile.for_keys %t in %it all step 8 {\n" +
                            copy("f", "%t") + kGet + "      fi_tile.yield\n }",
