@@ -121,10 +121,10 @@ public:
     for (const HostTensor &result : results)
       lendTensor(result);
     lendTensor(*workspace);
-    if (!error &&
-        fi_run_device(runtimePlan, fi_plan_generation(runtimePlan),
-                      values.data(), values.size(), outputs.data(),
-                      outputs.size(), workspace->getData(), workspace->getSize(0), nullptr) != FI_OK)
+    if (!error && fi_run_device(runtimePlan, fi_plan_generation(runtimePlan),
+                                values.data(), values.size(), outputs.data(),
+                                outputs.size(), workspace->getData(),
+                                workspace->getSize(0), nullptr) != FI_OK)
       error = createStringError(fi_last_error());
     for (void *memory : lent)
       fi_emulator_driver_unregister(driver, memory);
@@ -184,25 +184,37 @@ private:
   std::string ptx;
 };
 
-/// The module's programs as placed kernels.
-Expected<mlir::OwningOpRef<mlir::ModuleOp>> place(mlir::ModuleOp module) {
-  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  std::string message = "placing failed";
+Error runPasses(mlir::ModuleOp module,
+                llvm::function_ref<void(mlir::OpPassManager &)> build) {
+  std::string message;
   mlir::ScopedDiagnosticHandler handler(
       module.getContext(), [&](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           message = diagnostic.str();
         return mlir::success();
       });
-  mlir::PassManager pm(module.getContext(),
-                       mlir::ModuleOp::getOperationName());
-  buildPreparePipeline(pm);
-  TilePipelineOptions tile;
-  tile.f16Dot = tile.bf16Dot = true;
-  buildTilePipeline(pm, tile);
-  buildPlacePipeline(pm, PlacePipelineOptions());
-  if (mlir::failed(pm.run(*copy)))
+  mlir::PassManager pm(module.getContext(), mlir::ModuleOp::getOperationName());
+  build(pm);
+  if (mlir::failed(pm.run(module)))
     return createStringError(message);
+  return Error::success();
+}
+
+/// The module's programs as placed kernels.
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> place(mlir::ModuleOp module) {
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  mlir::Operation *op = *copy;
+  if (!op->hasAttr(kTargetAttr))
+    op->setAttr(kTargetAttr,
+                TargetAttr::get(module.getContext(), *sm::lookup("sm_80")));
+  if (Error error = runPasses(*copy, [](mlir::OpPassManager &pm) {
+        buildPreparePipeline(pm);
+        TilePipelineOptions tile;
+        tile.f16Dot = tile.bf16Dot = true;
+        buildTilePipeline(pm, tile);
+        buildPlacePipeline(pm, PlacePipelineOptions());
+      }))
+    return std::move(error);
   return copy;
 }
 
@@ -217,11 +229,9 @@ Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module) {
   auto placed = place(module);
   if (!placed)
     return placed.takeError();
-  mlir::PassManager pm(module.getContext(),
-                       mlir::ModuleOp::getOperationName());
-  buildNVVMPipeline(pm);
-  if (mlir::failed(pm.run(**placed)))
-    return createStringError("lowering failed");
+  if (Error error = runPasses(
+          **placed, [](mlir::OpPassManager &pm) { buildNVVMPipeline(pm); }))
+    return std::move(error);
   gpu::CompileOptions options;
   options.assemble = false;
   auto compiled = gpu::compileForGPU(**placed, "", options);
@@ -279,14 +289,277 @@ TEST_P(GPUSchedules, GivesEqualResults) {
 
 INSTANTIATE_TEST_SUITE_P(
     Grid, GPUSchedules,
-    testing::Combine(testing::Values("f16", "bf16"),
-                     testing::Values(Tiles{16, 16, 1, 1, 1},
-                                     Tiles{16, 32, 1, 2, 4},
-                                     Tiles{32, 64, 2, 2, 4},
-                                     Tiles{64, 16, 4, 4, 4},
-                                     Tiles{64, 48, 2, 3, 1},
-                                     Tiles{96, 32, 3, 2, 4},
-                                     Tiles{128, 64, 4, 2, 4},
-                                     Tiles{128, 32, 8, 1, 4})));
+    testing::Combine(
+        testing::Values("f16", "bf16"),
+        testing::Values(Tiles{16, 16, 1, 1, 1}, Tiles{16, 32, 1, 2, 4},
+                        Tiles{32, 64, 2, 2, 4}, Tiles{64, 16, 4, 4, 4},
+                        Tiles{64, 48, 2, 3, 1}, Tiles{96, 32, 3, 2, 4},
+                        Tiles{128, 64, 4, 2, 4}, Tiles{128, 32, 8, 1, 4})));
+
+//===----------------------------------------------------------------------===//
+// Views, head dims, regions
+//===----------------------------------------------------------------------===//
+
+constexpr Tiles kTiles = {32, 32, 2, 2, 4};
+
+struct Variant {
+  const char *name;
+  std::function<void(AttentionText &)> change;
+};
+void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
+
+class GPUVariants : public testing::TestWithParam<Variant> {};
+
+TEST_P(GPUVariants, EqualsReference) {
+  for (const char *element : {"f16", "bf16"}) {
+    SCOPED_TRACE(element);
+    AttentionText text = attention(element, kTiles);
+    GetParam().change(text);
+    Case test(text.get(), batch());
+    if (text.isPageDynamic)
+      test.setPageSize(8);
+    test.on(emulate).check(plans());
+  }
+}
+
+using View = AttentionText::View;
+INSTANTIATE_TEST_SUITE_P(
+    Views, GPUVariants,
+    testing::Values(
+        Variant{"page1_nhd",
+                [](AttentionText &t) {
+                  t.page = 1;
+                  t.isHND = false;
+                }},
+        Variant{"any_page", [](AttentionText &t) { t.isPageDynamic = true; }},
+        Variant{"fused",
+                [](AttentionText &t) {
+                  t.isFused = true;
+                  t.page = 4;
+                }},
+        Variant{"dense_i64",
+                [](AttentionText &t) {
+                  t.view = View::Dense;
+                  t.index = "i64";
+                }},
+        Variant{"ragged_nhd",
+                [](AttentionText &t) {
+                  t.view = View::Ragged;
+                  t.isHND = false;
+                }},
+        Variant{"ragged_hnd", [](AttentionText &t) { t.view = View::Ragged; }},
+        Variant{"origin", [](AttentionText &t) { t.hasOrigin = true; }},
+        Variant{"positions", [](AttentionText &t) { t.hasPositions = true; }},
+        Variant{"no_statistic",
+                [](AttentionText &t) { t.hasStatistic = false; }},
+        Variant{"f32_output", [](AttentionText &t) { t.output = "f32"; }},
+        Variant{"group1",
+                [](AttentionText &t) {
+                  t.kvHeads = 3;
+                  t.group = 1;
+                }},
+        Variant{"group7",
+                [](AttentionText &t) {
+                  t.kvHeads = 1;
+                  t.group = 7;
+                }}),
+    [](const auto &info) { return info.param.name; });
+
+std::function<void(AttentionText &)> dims(int64_t key, int64_t value) {
+  return [=](AttentionText &t) {
+    t.keyDim = key;
+    t.valueDim = value;
+    t.kvHeads = 1;
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Dims, GPUVariants,
+                         testing::Values(Variant{"d8", dims(8, 8)},
+                                         Variant{"d24", dims(24, 24)},
+                                         Variant{"d40_72", dims(40, 72)},
+                                         Variant{"d80", dims(80, 80)},
+                                         Variant{"d96", dims(96, 96)},
+                                         Variant{"d128", dims(128, 128)},
+                                         Variant{"d192_128", dims(192, 128)},
+                                         Variant{"d256", dims(256, 256)},
+                                         Variant{"d512", dims(512, 512)}),
+                         [](const auto &info) { return info.param.name; });
+
+/// Another mask, or what else stands before the schedules.
+std::function<void(AttentionText &)> clauses(const std::string &text) {
+  return [=](AttentionText &t) {
+    t.clauses = text + " schedules([" + schedule(kTiles) + "])";
+  };
+}
+INSTANTIATE_TEST_SUITE_P(
+    Clauses, GPUVariants,
+    testing::Values(
+        Variant{"full", clauses("")},
+        Variant{"window", clauses("mask(#fi.window<left = 17, right = 3>)")},
+        Variant{"any", clauses("mask(#fi.any<#fi.window<left = 3, right = 2>, "
+                               "#fi.window<right = 0>>)")},
+        Variant{"softcap",
+                clauses("score(#fi.softcap<30.0>) mask(#fi.causal)")},
+        Variant{"base_e",
+                clauses("normalise(#fi.softmax<base = e>) mask(#fi.causal)")},
+        Variant{"dilated",
+                clauses(maskRegion(
+                    "%d = arith.subi %qp, %kp : index\n"
+                    "%c = arith.constant 3 : index\n"
+                    "%r = arith.remsi %d, %c : index\n"
+                    "%z = arith.constant 0 : index\n"
+                    "%a = arith.cmpi eq, %r, %z : index\n"
+                    "%w = arith.constant 90 : index\n"
+                    "%near = arith.cmpi sle, %d, %w : index\n"
+                    "%m = arith.andi %a, %near : i1\nfi.yield %m : i1"))},
+        Variant{"alternating",
+                clauses(maskRegion("%two = arith.constant 2 : index\n"
+                                   "%odd = arith.remui %req, %two : index\n"
+                                   "%z = arith.constant 0 : index\n"
+                                   "%even = arith.cmpi eq, %odd, %z : index\n"
+                                   "%m = scf.if %even -> i1 {\n"
+                                   "%a = arith.cmpi sle, %kp, %qp : index\n"
+                                   "scf.yield %a : i1\n} else {\n"
+                                   "%w = arith.constant 9 : index\n"
+                                   "%e = arith.addi %kp, %w : index\n"
+                                   "%b = arith.cmpi sge, %e, %qp : index\n"
+                                   "scf.yield %b : i1\n}\nfi.yield %m : i1"))},
+        Variant{"bias",
+                clauses(scoreRegion(
+                    "%d = arith.subi %kp, %qp : index\n"
+                    "%i = arith.index_cast %d : index to i32\n"
+                    "%f = arith.sitofp %i : i32 to f32\n"
+                    "%m = arith.constant 0.03125 : f32\n"
+                    "%b = arith.mulf %f, %m : f32\n"
+                    "%t = arith.addf %s, %b : f32\nfi.yield %t : f32"))}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(GPURegions, Captures) {
+  AttentionText text = attention("f16", kTiles);
+  text.clauses =
+      "captures(%sl = %slope : tensor<4xf32>, %pre = %prefix : "
+      "tensor<?xi32>)\n" +
+      scoreRegion("%m = fi.load %sl[%qh] : tensor<4xf32>\n"
+                  "%t = arith.addf %s, %m : f32\nfi.yield %t : f32") +
+      maskRegion("%n = fi.load %pre[%req] : tensor<?xi32>\n"
+                 "%i = arith.index_cast %n : i32 to index\n"
+                 "%in = arith.cmpi slt, %kp, %i : index\n"
+                 "%c = arith.cmpi sle, %kp, %qp : index\n"
+                 "%m = arith.ori %in, %c : i1\nfi.yield %m : i1") +
+      " schedules([" + schedule(kTiles) + "])";
+  text.planArguments = ", %prefix: tensor<?xi32>";
+  text.runArguments = ", %slope: tensor<4xf32>";
+  // An entry is missing: it reads as 0.
+  Case(text.get(), batch())
+      .give("prefix", integers({30, 5, 2, 7, 3, 70}))
+      .on(emulate)
+      .check(plans());
+}
+
+//===----------------------------------------------------------------------===//
+// Other stages
+//===----------------------------------------------------------------------===//
+
+TEST(GPUStages, MergedStates) {
+  for (const char *element : {"f16", "bf16"}) {
+    std::string q = std::string("tensor<?x4x32x") + element + ">";
+    std::string pool = std::string("memref<?x2x8x32x") + element + ">";
+    std::string text =
+        "#n = #fi.softmax<base = 2>\n!ix = tensor<?xi32>\n!q = " + q +
+        "\n!lse = tensor<?x4xf32>\n!pool = " + pool +
+        "\n!kv = !fi.paged_kv<8x2x32x" + element +
+        ", HND>\n!st = !fi.state<?x4x32xf32, #n>" + R"(
+fi.program @cascade
+    plan(%all: !ix, %qo: !ix, %pi: !ix, %pp: !ix, %pl: !ix, %si: !ix, %sp: !ix, %sl: !ix, %first: !ix)
+    run(%q: !q, %k: !pool, %v: !pool, %sc: f32, %sink: tensor<4xf32>) -> (!q, !lse) {
+  %prefix = fi.view.paged %k, %v tables(%pi, %pp, %pl : !ix, !ix, !ix) : !pool, !pool -> !kv
+  %suffix = fi.view.paged %k, %v tables(%si, %sp, %sl : !ix, !ix, !ix) origin(%first : !ix) : !pool, !pool -> !kv
+  %shared = fi.attention %q rows(%all : !ix) over %prefix scale(%sc) normalise(#n) : !q over !kv -> !st
+  %own = fi.attention %q rows(%qo : !ix) over %suffix scale(%sc) normalise(#n) mask(#fi.causal) : !q over !kv -> !st
+  %s = fi.merge %shared, %own : !st
+  %o, %lse = fi.finalize %s sink(%sink : tensor<4xf32>) : !st -> !q, !lse
+  fi.return %o, %lse : !q, !lse
+}
+)";
+    Case(text, {})
+        .give("all", integers({0, 12}))
+        .give("qo", integers({0, 4, 5, 11, 12}))
+        .give("pi", integers({0, 12}))
+        .give("pp", integers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}))
+        .give("pl", integers({2}))
+        .give("si", integers({0, 2, 2, 6, 7}))
+        .give("sp", integers({20, 13, 19, 14, 18, 15, 12}))
+        .give("sl", integers({1, 8, 6, 1}))
+        .give("first", integers({90, 90, 90, 90}))
+        .give("sink", floats({0.5, -3, 4, -INFINITY}))
+        .on(emulate)
+        .check(plans());
+  }
+}
+
+TEST(GPUStages, AppendThenAttention) {
+  for (const char *element : {"f16", "bf16"}) {
+    std::string e = element;
+    Case("!ix = tensor<?xi32>\n!q = tensor<?x4x24x" + e +
+             ">\n!lse = tensor<?x4xf32>\n!pool = memref<?x2x4x24x" + e +
+             ">\n!kv = !fi.paged_kv<4x2x24x" + e +
+             ", HND>\n!new = tensor<?x2x24x" + e + R"(>
+fi.program @step plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
+    run(%q: !q, %nk: !new, %nv: !new, %k: !pool, %v: !pool) -> (!q, !lse) {
+  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix) : !pool, !pool -> !kv
+  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, !new to !kv
+  %o, %l = fi.attention %q rows(%qo : !ix) over %kv scale(0.2) mask(#fi.causal) : !q over !kv -> !q, !lse
+  fi.return %o, %l : !q, !lse
+}
+)",
+         {{1, 1}, {1, 37}, {5, 5}, {3, 130}, {0, 20}, {0, 0}, {70, 150}})
+        .on(emulate)
+        .check(plans());
+  }
+}
+
+/// What a schedule cannot be, and what there is no code for yet.
+TEST(GPUErrors, AreSentences) {
+  auto expect = [](const AttentionText &text, const std::string &sentence) {
+    std::string error = Case(text.get(), {{3, 20}}).on(emulate).getError();
+    EXPECT_NE(error.find(sentence), std::string::npos) << error;
+  };
+  expect(attention("f16", {16, 24, 1, 2, 4}),
+         "expected a first operand in registers with a multiple of 16 columns, "
+         "so 'tile_keys' of as many, but got 24 [SCH4]");
+  expect(attention("f16", {24, 32, 1, 2, 4}),
+         "expected 'tile_rows' to be a multiple of 16, 16 for each of 1 warps, "
+         "but got 24 [SCH4]");
+  expect(attention("f16", {32, 32, 2, 2, 8}),
+         "expected 'lanes' of 1 or 4, the lanes that share a row, but got 8 "
+         "[SCH4]");
+  expect(attention("f16", {128, 512, 4, 4, 4}),
+         "expected a schedule whose buffers fit into 166912 bytes of shared "
+         "memory, but they take 540672, 373760 too many [SCH5]");
+  expect(attention("f32", kTiles),
+         "expected a product of f16 or bf16 whose second operand lies in a "
+         "buffer, but got");
+  AttentionText text = attention("f16", kTiles);
+  text.query = "f32";
+  expect(text, "expected operands of products to be loaded in their type in "
+               "memory, 'f16', but got 'f32' [TILE24]");
+  text = attention("f16", kTiles);
+  text.clauses = "pair<half> query(%x: f32, %y: f32, %pair: index, %req: "
+                 "index, %head: index, %pos: index) {\nfi.yield %y, %x : f32, "
+                 "f32\n}\n" +
+                 text.clauses;
+  expect(text, "expected the second operand of a product to be keys or values "
+               "as they lie in memory, but got a tile that is computed "
+               "[TILE24]");
+}
+
+TEST(GPURegions, Sinks) {
+  AttentionText text = attention("bf16", kTiles);
+  text.clauses = "sink(%sink : tensor<4xf32>) " + text.clauses;
+  text.runArguments = ", %sink: tensor<4xf32>";
+  Case(text.get(), batch())
+      .give("sink", floats({0.5, -3, 4, -INFINITY}))
+      .on(emulate)
+      .check(plans());
+}
 
 } // namespace
