@@ -552,6 +552,35 @@ TEST(GPUErrors, AreSentences) {
                "[TILE24]");
 }
 
+/// Rows whose bytes no copy can begin at are refused before the device is.
+TEST(GPUErrors, StridesThatAreNotAligned) {
+  AttentionText text = attention("f16", kTiles);
+  for (int64_t more : {8, 4}) {
+    HostTensor wide;
+    Case test(text.get(), {{3, 20}});
+    test.on(emulate).adjust(
+        [&](const Signature &signature, std::vector<HostValue> &values) {
+          HostValue &value = values[signature.find("q")];
+          HostTensor from = value.getTensor();
+          wide = HostTensor(DType::F16, {from.getSize(0), from.getSize(1),
+                                         from.getSize(2) + more});
+          HostTensor to(DType::F16, from.getShape(), wide.getData(),
+                        wide.getStrides());
+          copyTensor(from, to);
+          value = to;
+        });
+    if (more % 8 == 0) {
+      test.check(plans());
+      continue;
+    }
+    std::string error = test.getError();
+    EXPECT_NE(error.find("operand 'q': expected strides of a multiple of 16 "
+                         "bytes"),
+              std::string::npos)
+        << error;
+  }
+}
+
 TEST(GPURegions, Sinks) {
   AttentionText text = attention("bf16", kTiles);
   text.clauses = "sink(%sink : tensor<4xf32>) " + text.clauses;

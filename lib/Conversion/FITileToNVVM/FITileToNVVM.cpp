@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Alignment.h"
 #include "NVVMLowering.h"
 #include "fi/ABI/KernelABI.h"
 #include "fi/Conversion/Passes.h"
@@ -498,6 +499,7 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
           /*alignment=*/1024, /*addrSpace=*/3);
     }
     llvm::StringMap<DictionaryAttr> launches;
+    llvm::StringMap<SmallVector<int64_t>> alignments;
     for (KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<KernelOp>())) {
       if (kernel.getSchedule().getWarps() == 0) {
@@ -505,13 +507,15 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
         return signalPassFailure();
       }
       launches[kernel.getSymName()] = launchOf(kernel);
+      alignments[kernel.getSymName()] = getAlignments(kernel);
       if (failed(NVVMLowering(kernel).run(shared)))
         return signalPassFailure();
       kernel.erase();
     }
     for (PackageOp package : module.getOps<PackageOp>())
-      package.setManifestAttr(cast<DictionaryAttr>(
-          withLaunch(package.getManifestAttr(), launches)));
+      package.setManifestAttr(withAlignments(
+          cast<DictionaryAttr>(withLaunch(package.getManifestAttr(), launches)),
+          alignments));
     // The marks of the places where values of the thread are computed.
     SmallVector<Operation *> marks;
     module.walk([&](UnrealizedConversionCastOp op) {

@@ -106,3 +106,31 @@ fi_tile.kernel @k(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, ti
   fi_tile.return
 }
 fi_tile.package @p {bodies = [{symbol = "k"}]}
+
+// -----
+
+// What is copied 16 bytes at a time is aligned to them, what is stored by pairs to pairs.
+// CHECK: fi_tile.package @aligned
+// CHECK-SAME: arguments = [{align = 16 : i64, name = "q"}, {name = "table"}]
+// CHECK-SAME: results = [{align = 8 : i64, name = "o"}, {align = 4 : i64, name = "lse"}]
+#acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>
+#row = #fi_tile.slice<1, <mma_c, rep = [1, 1], warps = 1>>
+!chan = !fi_tile.chan<16x16xf16, #fi_tile.smem<pitch = 48>, depth = 1>
+!buf = !fi_tile.buf<16x16xf16, #fi_tile.smem<pitch = 48>>
+fi_tile.kernel @a(%q: memref<?x2x16xf16>, %table: memref<?xf32>, %o: memref<?x2x16xf32>, %lse: memref<?x2xf32>,
+    %work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  %c = fi_tile.channel at 0 : !chan
+  %zero = arith.constant 0 : index
+  fi_tile.for_items %it in %work {
+    %b = fi_tile.slot %c[%zero] : !chan
+    fi_tile.copy_rows %q[%it] to %b group 1 : memref<?x2x16xf16>, !buf
+    %x = fi_tile.gather %table[%zero] : memref<?xf32>, index -> f32
+    %y = tensor.splat %x : tensor<16x16xf32, #acc>
+    fi_tile.store_rows %y, %o[%it] group 1 : tensor<16x16xf32, #acc>, memref<?x2x16xf32>
+    %m = fi_tile.reduce max %y : tensor<16x16xf32, #acc> -> tensor<16x1xf32, #row>
+    fi_tile.store_rows %m, %lse[%it] group 1 : tensor<16x1xf32, #row>, memref<?x2xf32>
+  }
+  fi_tile.return
+}
+fi_tile.package @aligned {arguments = [{name = "q"}, {name = "table"}], results = [{name = "o"}, {name = "lse"}],
+    stages = [{bodies = [{symbol = "a"}], buffers = ["q", "table", "o", "lse"]}]}
