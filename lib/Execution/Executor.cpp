@@ -10,10 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Execution/Executor.h"
+#include "Device.h"
 #include "ExecutorImpl.h"
 #include "fi/Execution/Compare.h"
-#include "llvm/ADT/StringExtras.h"
+#include "mlir/IR/Diagnostics.h"
 #include <cstring>
+#include <limits>
 
 using namespace fi;
 using llvm::createStringError;
@@ -24,11 +26,22 @@ using llvm::Twine;
 
 Executor::~Executor() = default;
 
-static constexpr llvm::StringLiteral kBackends[] = {"cpu", "level2",
-                                                    "reference"};
+static constexpr llvm::StringLiteral kBackends =
+    "cpu, cuda, emulated:CHIP, level2 or reference";
 
-llvm::ArrayRef<llvm::StringLiteral> Executor::getBackends() {
-  return kBackends;
+std::string Executor::describeBackends() {
+  std::string text = "cpu: code compiled for this machine (default)\ncuda: ";
+  if (auto device = Device::open("cuda"))
+    text += (*device)->describe();
+  else
+    text += "not here: " + llvm::toString(device.takeError());
+  text +=
+      "\nemulated:CHIP: code for a GPU, run on the CPU with checks; CHIP is "
+      "one of " +
+      sm::getNames().str() +
+      "\nlevel2: kernels of level 2, interpreted\n"
+      "reference: the program, interpreted in double\n";
+  return text;
 }
 
 Expected<std::pair<SplitChoice, int64_t>> fi::parseSplit(StringRef text) {
@@ -50,10 +63,22 @@ Expected<std::pair<SplitChoice, int64_t>> fi::parseSplit(StringRef text) {
 }
 
 Error Executor::runOnHost(llvm::ArrayRef<HostValue> arguments,
-                          llvm::MutableArrayRef<HostTensor> results) {
+                          llvm::MutableArrayRef<HostTensor> results,
+                          unsigned runs) {
+  auto runAll = [&](llvm::ArrayRef<HostValue> values,
+                    llvm::MutableArrayRef<HostTensor> outputs) -> Error {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (unsigned i = 0; i < runs; ++i) {
+      if (Error error = run(values, outputs))
+        return error;
+      fastest = std::min(fastest, times.run);
+    }
+    times.run = fastest;
+    return Error::success();
+  };
   Memory &memory = getMemory();
   if (memory.isHost())
-    return run(arguments, results);
+    return runAll(arguments, results);
   std::vector<HostValue> placed(arguments.begin(), arguments.end());
   for (auto [info, value] : llvm::zip(signature.arguments, placed))
     if (!info.isPlan && value.getKind() == HostValue::Kind::Tensor) {
@@ -70,7 +95,7 @@ Error Executor::runOnHost(llvm::ArrayRef<HostValue> arguments,
       return there.takeError();
     outputs.push_back(*there);
   }
-  if (Error error = run(placed, outputs))
+  if (Error error = runAll(placed, outputs))
     return error;
   // Back into tensors of the host, which may be strided.
   auto fetch = [&](const HostTensor &from, const HostTensor &to) -> Error {
@@ -179,6 +204,12 @@ private:
 Expected<std::unique_ptr<Executor>>
 Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
                  const ExecutorOptions &options) {
+  // The error that is returned repeats the last of them.
+  mlir::ScopedDiagnosticHandler quiet(
+      module.getContext(), [](mlir::Diagnostic &diagnostic) {
+        return mlir::success(diagnostic.getSeverity() ==
+                             mlir::DiagnosticSeverity::Error);
+      });
   auto signature = fi::getSignature(module, name);
   if (!signature)
     return signature.takeError();
@@ -195,7 +226,12 @@ Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
     return createLevel2Executor(module, name, std::move(*signature), options);
   if (backend == "cpu")
     return createCPUExecutor(module, name, std::move(*signature), options);
-  llvm::SmallVector<StringRef> names(kBackends, std::end(kBackends));
-  return createStringError("backend: expected " + llvm::join(names, " or ") +
-                           ", but got '" + backend + "'");
+  if (Device::isName(backend))
+    return createDeviceExecutor(backend, module, name, std::move(*signature),
+                                options);
+  std::string hint;
+  if (StringRef meant = sm::suggest(backend); !meant.empty())
+    hint = "; did you mean 'emulated:" + meant.str() + "'?";
+  return createStringError("backend: expected " + kBackends + ", but got '" +
+                           backend + "'" + hint);
 }

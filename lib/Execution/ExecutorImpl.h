@@ -35,6 +35,12 @@ llvm::Expected<std::unique_ptr<Executor>>
 createCPUExecutor(mlir::ModuleOp module, llvm::StringRef name,
                   Signature signature, const ExecutorOptions &options);
 
+/// On a device: see Device::isName.
+llvm::Expected<std::unique_ptr<Executor>>
+createDeviceExecutor(llvm::StringRef backend, mlir::ModuleOp module,
+                     llvm::StringRef name, Signature signature,
+                     const ExecutorOptions &options);
+
 } // namespace fi
 
 #endif // FI_LIB_EXECUTION_EXECUTORIMPL_H

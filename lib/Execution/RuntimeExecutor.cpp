@@ -5,18 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Packages, from a directory, just compiled for this CPU, or of interpreted
-// kernels, through the runtime's C interface.
+// Packages that were just compiled for this CPU or consist of interpreted
+// kernels, and what is common to all plans and runs by the runtime.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExecutorImpl.h"
-#include "fi-runtime/fi_runtime.h"
+#include "RuntimeExecutor.h"
 #include "fi/Conversion/Passes.h"
-#include "fi/Interpreter/TileInterpreter.h"
 #include "fi/Pipelines/Pipelines.h"
 #include "fi/Support/File.h"
-#include "fi/Target/CPU/CPUCompiler.h"
 #include "fi/Target/Manifest.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -29,7 +26,7 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
-static Error runtimeError() {
+Error fi::getRuntimeError() {
   return createStringError(Twine(fi_last_error()));
 }
 
@@ -56,85 +53,38 @@ static std::optional<fi_dtype> toRuntime(DType type) {
   return std::nullopt;
 }
 
-namespace {
+static Error toTensor(const HostTensor &from, StringRef what, fi_tensor &to) {
+  std::optional<fi_dtype> type = toRuntime(from.getType());
+  if (!type)
+    return createStringError("'" + what + "': the runtime has no " +
+                             fi::getName(from.getType()));
+  to = {from.getData(), *type, static_cast<int32_t>(from.getRank()),
+        from.getShape().data(), from.getStrides().data()};
+  return Error::success();
+}
 
-class RuntimeExecutor : public Executor {
-public:
-  RuntimeExecutor(StringRef name, Signature programSignature,
-                  const ExecutorOptions &options)
-      : Executor(name), options(options) {
-    signature = std::move(programSignature);
-  }
-  ~RuntimeExecutor() override {
-    fi_plan_destroy(runtimePlan);
-    fi_package_release(package);
-  }
+std::string RuntimeExecutor::describe() const {
+  int workers = getWorkers();
+  std::string text = name;
+  if (device)
+    text += ", " + device->describe();
+  if (workers > 0)
+    text += ", " + std::to_string(workers) + (device ? " CTA" : " worker") +
+            (workers > 1 ? "s" : "");
+  return text;
+}
 
-  std::string describe() const override {
-    int workers = getWorkers();
-    return name + (workers > 0 ? ", " + std::to_string(workers) + " worker" +
-                                     (workers > 1 ? "s" : "")
-                               : "");
-  }
-  bool hasPlans() const override { return true; }
-
-  void setPlanOptions(int workers, SplitChoice split,
-                      int64_t splitKeys) override {
-    options.workers = workers;
-    options.split = split;
-    options.splitKeys = splitKeys;
-  }
-  Error plan(llvm::ArrayRef<HostValue> arguments) override;
-  Error run(llvm::ArrayRef<HostValue> arguments,
-            llvm::MutableArrayRef<HostTensor> results) override;
-  Expected<std::string> explain() override { return takeText(fi_plan_explain); }
-  Expected<std::string> getScheduleJson() override {
-    return takeText(fi_plan_schedule_json);
-  }
-  int getWorkers() const override {
-    return runtimePlan ? fi_plan_workers(runtimePlan) : options.workers;
-  }
-
-  fi_package *package = nullptr;
-  /// The code that a package in memory points into.
-  std::unique_ptr<cpu::CompiledProgram> compiled;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::unique_ptr<tile::InterpretedKernels> kernels;
-  void setCompileTime(double milliseconds, bool cached) {
-    times.compile = milliseconds;
-    times.cached = cached;
-  }
-
-private:
-  static Error toTensor(const HostTensor &from, StringRef what, fi_tensor &to) {
-    std::optional<fi_dtype> type = toRuntime(from.getType());
-    if (!type)
-      return createStringError("'" + what + "': the runtime has no " +
-                               fi::getName(from.getType()));
-    to = {from.getData(), *type, static_cast<int32_t>(from.getRank()),
-          from.getShape().data(), from.getStrides().data()};
-    return Error::success();
-  }
-  /// The values of one group, in order.
-  Error collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
-                llvm::SmallVectorImpl<fi_value> &out) const;
-  Expected<std::string> takeText(fi_status (*get)(const fi_plan *, char **)) {
-    if (!runtimePlan)
-      return createStringError("expected a plan before asking about it");
-    char *text = nullptr;
-    if (get(runtimePlan, &text) != FI_OK)
-      return runtimeError();
-    std::string result = text;
-    fi_string_free(text);
-    return result;
-  }
-
-  ExecutorOptions options;
-  fi_plan *runtimePlan = nullptr;
-  HostTensor workspace;
-};
-
-} // namespace
+Expected<std::string>
+RuntimeExecutor::takeText(fi_status (*get)(const fi_plan *, char **)) {
+  if (!runtimePlan)
+    return createStringError("expected a plan before asking about it");
+  char *text = nullptr;
+  if (get(runtimePlan, &text) != FI_OK)
+    return getRuntimeError();
+  std::string result = text;
+  fi_string_free(text);
+  return result;
+}
 
 Error RuntimeExecutor::collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
                                llvm::SmallVectorImpl<fi_value> &out) const {
@@ -186,6 +136,10 @@ Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
                                              : FI_SPLIT_DEFAULT;
   planOptions.split_keys = options.splitKeys;
   planOptions.run_shapes = shapes.empty() ? nullptr : shapes.data();
+  if (device) {
+    planOptions.device = device->getHandle();
+    planOptions.stream = device->getStream();
+  }
   // Rows behind the last request are padding; the plan must know of them.
   for (const AttentionInfo &attention : signature.attentions)
     if (attention.query >= 0 && attention.rows >= 0) {
@@ -204,7 +158,7 @@ Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
           : fi_plan_create(package, planValues.data(), planValues.size(),
                            &planOptions, &runtimePlan);
   if (status != FI_OK)
-    return runtimeError();
+    return getRuntimeError();
   times.plan = watch.getMilliseconds();
   int64_t bytes = fi_plan_workspace_bytes(runtimePlan);
   if (workspace.getRank() == 0 || bytes > workspace.getSize(0)) {
@@ -230,38 +184,27 @@ Error RuntimeExecutor::run(llvm::ArrayRef<HostValue> arguments,
   for (auto [i, result] : llvm::enumerate(results))
     if (Error error = toTensor(result, signature.results[i].name, outputs[i]))
       return error;
+  if (device) {
+    auto time = device->measure([&]() -> Error {
+      if (fi_run_device(runtimePlan, fi_plan_generation(runtimePlan),
+                        values.data(), values.size(), outputs.data(),
+                        outputs.size(), workspace.getData(),
+                        workspace.getSize(0), device->getStream()) != FI_OK)
+        return getRuntimeError();
+      return Error::success();
+    });
+    if (!time)
+      return time.takeError();
+    times.run = *time;
+    return Error::success();
+  }
   Stopwatch watch;
   if (fi_run(runtimePlan, fi_plan_generation(runtimePlan), values.data(),
              values.size(), outputs.data(), outputs.size(), workspace.getData(),
              workspace.getSize(0)) != FI_OK)
-    return runtimeError();
+    return getRuntimeError();
   times.run = watch.getMilliseconds();
   return kernels ? kernels->takeError() : Error::success();
-}
-
-Expected<std::unique_ptr<Executor>>
-Executor::openPackage(StringRef path, const ExecutorOptions &options) {
-  Stopwatch watch;
-  fi_package *package = nullptr;
-  if (fi_package_open(path.str().c_str(), &package) != FI_OK)
-    return runtimeError();
-  llvm::SmallString<128> file(path);
-  llvm::sys::path::append(file, "manifest.json");
-  auto manifest = readFile(file);
-  if (!manifest) {
-    fi_package_release(package);
-    return manifest.takeError();
-  }
-  auto signature = parseSignature((*manifest)->getBuffer());
-  if (!signature) {
-    fi_package_release(package);
-    return signature.takeError();
-  }
-  auto executor = std::make_unique<RuntimeExecutor>(
-      "package", std::move(*signature), options);
-  executor->package = package;
-  executor->setCompileTime(watch.getMilliseconds(), /*cached=*/true);
-  return executor;
 }
 
 Expected<std::unique_ptr<Executor>>
@@ -279,7 +222,7 @@ fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
   if (fi_package_from_memory(manifest.data(), manifest.size(),
                              cpu::CompiledProgram::lookupCallback,
                              compiled->get(), &executor->package) != FI_OK)
-    return runtimeError();
+    return getRuntimeError();
   executor->compiled = std::move(*compiled);
   executor->setCompileTime(watch.getMilliseconds(),
                            executor->compiled->getTimes().cached);
@@ -349,7 +292,7 @@ fi::createLevel2Executor(mlir::ModuleOp module, StringRef name,
                              tile::InterpretedKernels::lookupSymbol,
                              executor->kernels.get(),
                              &executor->package) != FI_OK)
-    return runtimeError();
+    return getRuntimeError();
   executor->setCompileTime(watch.getMilliseconds(), /*cached=*/false);
   return executor;
 }

@@ -60,6 +60,10 @@ Expected<Pools> Pools::create(const Program &program, int64_t pages,
     if (Error error = memory.fill(pool->getData(), 0xff, pools.poolBytes))
       return std::move(error);
   }
+  bool isHost = memory.isHost();
+  pools.hostKeys = isHost ? pools.keys : HostTensor(program.getKVType(), shape);
+  pools.hostValues =
+      isHost ? pools.values : HostTensor(program.getKVType(), shape);
   return pools;
 }
 
@@ -68,6 +72,24 @@ char *Pools::getRow(const HostTensor &pool, int32_t page, int64_t slot,
   if (order == HeadOrder::HND)
     return static_cast<char *>(pool.at({page, head, slot, 0}));
   return static_cast<char *>(pool.at({page, slot, head, 0}));
+}
+
+Error Pools::fetch(ArrayRef<int32_t> pages) const {
+  if (memory->isHost())
+    return Error::success();
+  auto copy = [&](const HostTensor &from, const HostTensor &to) -> Error {
+    for (int32_t page : pages) {
+      int64_t offset = page * pageBytes;
+      if (Error error = memory->read(
+              static_cast<char *>(to.getData()) + offset,
+              static_cast<const char *>(from.getData()) + offset, pageBytes))
+        return error;
+    }
+    return Error::success();
+  };
+  if (Error error = copy(keys, hostKeys))
+    return error;
+  return copy(values, hostValues);
 }
 
 Error Pools::poison(ArrayRef<int32_t> pages) const {
@@ -109,19 +131,24 @@ HostTensor KVSource::getQuery(int64_t step, int64_t rows) const {
 Error KVSource::fillNewRows(const StepBatch &batch, const HostTensor &keys,
                             const HostTensor &values, Memory &memory) const {
   int64_t bytes = elements * getByteSize(program.getKVType());
-  char *key = static_cast<char *>(keys.getData());
-  char *value = static_cast<char *>(values.getData());
-  for (const BatchEntry &entry : batch.entries)
-    for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
-      if (Error error = memory.write(key, getKeys(entry.request, token), bytes))
-        return error;
-      if (Error error =
-              memory.write(value, getValues(entry.request, token), bytes))
-        return error;
-      key += bytes;
-      value += bytes;
-    }
-  return Error::success();
+  // Each as one copy, which matters where copies are slow to begin.
+  std::vector<char> rows(batch.getTokens() * bytes);
+  auto fill = [&](auto getToken, const HostTensor &to) {
+    char *row = rows.data();
+    for (const BatchEntry &entry : batch.entries)
+      for (int64_t token = entry.context; token < entry.getKeys(); ++token) {
+        std::memcpy(row, getToken(entry.request, token), bytes);
+        row += bytes;
+      }
+    return memory.write(to.getData(), rows.data(), row - rows.data());
+  };
+  if (Error error = fill([&](int64_t request,
+                             int64_t token) { return getKeys(request, token); },
+                         keys))
+    return error;
+  return fill(
+      [&](int64_t request, int64_t token) { return getValues(request, token); },
+      values);
 }
 
 Error KVSource::append(const StepBatch &batch, const Pools &pools) const {
@@ -132,11 +159,11 @@ Error KVSource::append(const StepBatch &batch, const Pools &pools) const {
       int32_t id = batch.pages[batch.pageIndptr[i] + token / page];
       for (int64_t head = 0; head < program.getKVHeads(); ++head) {
         if (Error error = memory.write(
-                pools.getKeyRow(id, token % page, head),
+                pools.getRow(pools.getKeys(), id, token % page, head),
                 getKeys(entry.request, token) + head * headBytes, headBytes))
           return error;
         if (Error error = memory.write(
-                pools.getValueRow(id, token % page, head),
+                pools.getRow(pools.getValues(), id, token % page, head),
                 getValues(entry.request, token) + head * headBytes, headBytes))
           return error;
       }
@@ -148,31 +175,27 @@ Error KVSource::verify(const StepBatch &batch, unsigned index,
                        const Pools &pools) const {
   const BatchEntry &entry = batch.entries[index];
   int64_t page = program.getPageSize();
-  std::vector<char> found(headBytes);
-  auto compare = [&](const char *row, const char *wanted) -> Expected<bool> {
-    if (Error error = pools.getMemory().read(found.data(), row, headBytes))
-      return std::move(error);
-    return std::memcmp(found.data(), wanted, headBytes) == 0;
-  };
+  ArrayRef<int32_t> pages =
+      ArrayRef<int32_t>(batch.pages)
+          .slice(batch.pageIndptr[index],
+                 batch.pageIndptr[index + 1] - batch.pageIndptr[index]);
+  if (Error error = pools.fetch(pages))
+    return error;
   for (int64_t token = 0; token < entry.getKeys(); ++token) {
-    int32_t id = batch.pages[batch.pageIndptr[index] + token / page];
+    int32_t id = pages[token / page];
     for (int64_t head = 0; head < program.getKVHeads(); ++head) {
-      Expected<bool> isKey =
-          compare(pools.getKeyRow(id, token % page, head),
-                  getKeys(entry.request, token) + head * headBytes);
-      if (!isKey)
-        return isKey.takeError();
-      Expected<bool> isValue =
-          compare(pools.getValueRow(id, token % page, head),
-                  getValues(entry.request, token) + head * headBytes);
-      if (!isValue)
-        return isValue.takeError();
-      if (!*isKey || !*isValue)
+      auto isEqual = [&](const HostTensor &pool, const char *wanted) {
+        return std::memcmp(pools.getRow(pool, id, token % page, head),
+                           wanted + head * headBytes, headBytes) == 0;
+      };
+      bool isKey = isEqual(pools.getHostKeys(), getKeys(entry.request, token));
+      if (!isKey ||
+          !isEqual(pools.getHostValues(), getValues(entry.request, token)))
         return createStringError(
             inconvertibleErrorCode(),
             formatv("step {0}: request {1}: the {2} of token {3}, head {4} in "
                     "slot {5} of page {6} is not what was appended",
-                    batch.index, entry.request, *isKey ? "value" : "key", token,
+                    batch.index, entry.request, isKey ? "value" : "key", token,
                     head, token % page, id));
     }
   }

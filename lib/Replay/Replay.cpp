@@ -106,13 +106,16 @@ private:
 };
 
 /// The step's tensors on the host, for checks: themselves where they are there.
+/// The checker fetches the pages that it looks at.
 Expected<StepTensors> fetch(const StepTensors &tensors, const Program &program,
-                            Memory &memory) {
+                            const Pools &pools) {
+  Memory &memory = pools.getMemory();
   if (memory.isHost())
     return tensors;
   StepTensors copy = tensors;
-  SmallVector<HostTensor *> all = {&copy.query, &copy.keys, &copy.values,
-                                   &copy.output};
+  copy.keys = pools.getHostKeys();
+  copy.values = pools.getHostValues();
+  SmallVector<HostTensor *> all = {&copy.query, &copy.output};
   if (program.hasLse())
     all.push_back(&copy.lse);
   if (program.hasAppend())
@@ -228,7 +231,7 @@ Expected<ReplayReport> replay(ContinuousBatcher &batcher,
       scheduleKeys = record.keys;
     }
 
-    Expected<StepTensors> here = fetch(*tensors, program, memory);
+    Expected<StepTensors> here = fetch(*tensors, program, *pools);
     if (!here)
       return inStep(batch.index, here.takeError());
     Expected<CheckResult> checked =

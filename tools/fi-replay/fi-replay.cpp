@@ -15,6 +15,7 @@
 #include "fi/Support/File.h"
 #include "fi/Support/SchedulePlot.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -99,10 +100,13 @@ cl::opt<bool> printOnly("print-program",
 
 cl::opt<std::string> backend(
     "backend",
-    cl::desc("what executes the steps: cpu (default); level2 and reference, "
-             "interpreters for tiny sizes"),
+    cl::desc(
+        "what executes the steps: cpu (default); cuda, this machine's GPU "
+        "(cuda:1 for another one); emulated:CHIP (sm_80 and so on), level2 "
+        "and reference for tiny sizes"),
     cl::value_desc("name"), cl::init("cpu"), cl::cat(category));
-cl::opt<int> workers("workers", cl::desc("threads; all if not given"),
+cl::opt<int> workers("workers",
+                     cl::desc("threads, or CTAs of a GPU; all if not given"),
                      cl::value_desc("N"), cl::init(0), cl::cat(category));
 cl::opt<std::string>
     split("split",
@@ -241,6 +245,7 @@ Error runTool() {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
+  gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   Expected<LoadedProgram> loaded =
       parseProgram(context, text, name, programName);

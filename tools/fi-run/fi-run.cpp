@@ -20,6 +20,7 @@
 #include "fi/Support/Npy.h"
 #include "fi/Support/SchedulePlot.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -43,9 +44,8 @@ namespace cl = llvm::cl;
 
 static cl::OptionCategory category("Options of fi-run");
 
-static cl::opt<std::string> inputPath(cl::Positional, cl::Required,
-                                      cl::desc("FILE.mlir|PACKAGE"),
-                                      cl::cat(category));
+static cl::opt<std::string>
+    inputPath(cl::Positional, cl::desc("FILE.mlir|PACKAGE"), cl::cat(category));
 static cl::opt<std::string>
     programName("program", cl::value_desc("name"), cl::cat(category),
                 cl::desc("The program to run, where the file has several"));
@@ -69,8 +69,14 @@ static cl::opt<bool> nanUnused(
 
 static cl::opt<std::string> backendName(
     "backend", cl::value_desc("name"), cl::cat(category),
-    cl::desc("cpu: compiled for this machine; level2: its kernels interpreted; "
-             "reference: the program interpreted in double (default: cpu)"));
+    cl::desc("cpu: compiled for this machine; cuda: for its GPU (cuda:1 for "
+             "another one); emulated:CHIP: for a chip such as sm_80, run on "
+             "the CPU with checks; level2: its kernels interpreted; reference: "
+             "the program interpreted in double (default: cpu; for a package "
+             "for GPUs: cuda)"));
+static cl::opt<bool> listBackends(
+    "list-backends", cl::cat(category),
+    cl::desc("Print the backends, and whether they are here, and stop"));
 static cl::list<std::string> compareNames(
     "compare", cl::CommaSeparated, cl::value_desc("backend,..."),
     cl::cat(category),
@@ -82,9 +88,10 @@ static cl::opt<std::string>
 static cl::opt<int64_t> sampleCount(
     "sample", cl::value_desc("n"), cl::init(0), cl::cat(category),
     cl::desc("Compare n rows and heads, chosen by the seed (default: all)"));
-static cl::opt<int> workers("workers", cl::value_desc("n"), cl::init(0),
-                            cl::cat(category),
-                            cl::desc("Threads (default: one a core)"));
+static cl::opt<int>
+    workers("workers", cl::value_desc("n"), cl::init(0), cl::cat(category),
+            cl::desc("Threads (default: one a core), or CTAs of "
+                     "a GPU (default: what it holds)"));
 static cl::opt<std::string> splitText(
     "split", cl::value_desc("balanced|fixed:N|none"), cl::cat(category),
     cl::desc("How the plan cuts the keys of a request (default: as the program "
@@ -97,7 +104,8 @@ static cl::opt<bool> explain("explain", cl::cat(category),
                              cl::desc("Print what the plan chose and why"));
 static cl::opt<bool> timing("timing", cl::cat(category),
                             cl::desc("Print the times of compiling, planning "
-                                     "and running"));
+                                     "and running (of a GPU: between events "
+                                     "in its stream)"));
 static cl::opt<unsigned> repeat(
     "repeat", cl::value_desc("n"), cl::init(1), cl::cat(category),
     cl::desc("Run n times and print the fastest time (programs that append "
@@ -127,6 +135,9 @@ static const char *const examples =
     "      say what the plan chose, draw it\n"
     "  fi-run llama.mlir --batch=b.json --tensor q=q.npy --save=out.npz\n"
     "      take the query from a file, save the results\n"
+    "  fi-run examples/three-requests-half.mlir \\\n"
+    "      --backend=emulated:sm_80 --compare=reference\n"
+    "      code for an A100, executed and checked on the CPU\n"
     "  fi-run llama.fipkg --batch=b.json --timing --repeat=20\n"
     "      run a package, without the compiler\n";
 
@@ -203,13 +214,8 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
   if (Error error = executor.plan(out.arguments))
     return error;
   unsigned runs = writesArguments(signature) ? 1 : std::max(1u, +repeat);
-  double fastest = 0;
-  for (unsigned i = 0; i < runs; ++i) {
-    if (Error error = executor.runOnHost(out.arguments, out.results))
-      return error;
-    double time = executor.getTimes().run;
-    fastest = i == 0 ? time : std::min(fastest, time);
-  }
+  if (Error error = executor.runOnHost(out.arguments, out.results, runs))
+    return error;
   out.visibleKeys = executor.getVisibleKeys().vec();
   out.transformedScores = executor.getTransformedScores().vec();
   if (timing) {
@@ -219,7 +225,7 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
       llvm::outs() << llvm::format("compile %.1f ms%s, ", times.compile,
                                    times.cached ? " (cached)" : "");
     llvm::outs() << llvm::format("plan %.3f ms, run %.3f ms", times.plan,
-                                 fastest);
+                                 times.run);
     if (runs > 1)
       llvm::outs() << " (fastest of " << runs << ")";
     llvm::outs() << '\n';
@@ -274,6 +280,14 @@ static Error checkSameArguments(const Signature &package,
 }
 
 static Expected<bool> runTool() {
+  if (listBackends) {
+    llvm::outs() << Executor::describeBackends();
+    return true;
+  }
+  if (inputPath.empty())
+    return createStringError("expected a program (FILE.mlir) or a package as "
+                             "the first argument, but got none; --help shows "
+                             "examples");
   auto split = parseSplit(splitText);
   if (!split)
     return createStringError("--" + llvm::toString(split.takeError()));
@@ -295,6 +309,7 @@ static Expected<bool> runTool() {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
+  gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::OwningOpRef<mlir::ModuleOp> module;
   bool isPackage = llvm::sys::fs::is_directory(inputPath);
@@ -305,17 +320,15 @@ static Expected<bool> runTool() {
       return parsed.takeError();
     module = std::move(*parsed);
   }
-  if (isPackage && !backendName.empty())
-    return createStringError("--backend: a package brings its own code; leave "
-                             "the option away");
   if (!module && !compareNames.empty())
     return createStringError("--compare: a package has no text to run on "
                              "another backend; give it by --source=FILE.mlir");
 
   std::string backend =
-      backendName.empty() ? Executor::getBackends().front().str() : backendName;
-  auto executor = isPackage ? Executor::openPackage(inputPath, options)
-                            : Executor::create(backend, *module, name, options);
+      backendName.empty() ? Executor::getDefaultBackend().str() : backendName;
+  auto executor = isPackage
+                      ? Executor::openPackage(inputPath, options, backendName)
+                      : Executor::create(backend, *module, name, options);
   if (!executor)
     return executor.takeError();
   const Signature &signature = (*executor)->getSignature();

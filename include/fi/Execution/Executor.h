@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // One interface over everything that can execute a program: the reference
-// interpreter, the interpreter of level 2, code compiled for this CPU in
-// process, a compiled package. A batch is planned once and run any number of
-// times, as with the runtime itself. Tools and replays know backends only
-// through it: another one is another Executor, and another Memory where it does
-// not share the host's.
+// interpreter, the interpreter of level 2, code compiled in process for this
+// CPU, a GPU or an emulated one, a compiled package. A batch is planned once
+// and run any number of times, as with the runtime itself. Tools and replays
+// know backends only through it: another one is another Executor, and another
+// Memory where it does not share the host's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,16 +57,21 @@ public:
   virtual ~Executor();
 
   /// Makes program `name` of `module` (the only one, if empty) executable on a
-  /// backend of getBackends(). A module may be at level 2: kernels and one
+  /// backend: `cpu`, `cuda` (or `cuda:1` and so on), `emulated:CHIP`, `level2`
+  /// or `reference`. A module may be at level 2: kernels and one
   /// fi_tile.package, which all backends but the reference execute.
   static llvm::Expected<std::unique_ptr<Executor>>
   create(llvm::StringRef backend, mlir::ModuleOp module, llvm::StringRef name,
          const ExecutorOptions &options);
-  /// Opens a compiled package.
+  /// Opens a compiled package; `backend` is the device of one for GPUs (if
+  /// empty, `cuda`).
   static llvm::Expected<std::unique_ptr<Executor>>
-  openPackage(llvm::StringRef path, const ExecutorOptions &options);
-  /// Backends of this build for `create`, the default first.
-  static llvm::ArrayRef<llvm::StringLiteral> getBackends();
+  openPackage(llvm::StringRef path, const ExecutorOptions &options,
+              llvm::StringRef backend = {});
+  /// The backend that is taken where nobody says.
+  static llvm::StringRef getDefaultBackend() { return "cpu"; }
+  /// Backends for `create` and whether they are here, a line each.
+  static std::string describeBackends();
 
   llvm::StringRef getName() const { return name; }
   const Signature &getSignature() const { return signature; }
@@ -91,9 +96,11 @@ public:
   virtual llvm::Error run(llvm::ArrayRef<HostValue> arguments,
                           llvm::MutableArrayRef<HostTensor> results) = 0;
   /// Runs the plan on the host's tensors, wherever the backend's are: they are
-  /// copied there, and results and pools that the program writes back.
+  /// copied there, and results and pools that the program writes back. Runs
+  /// `runs` times in between; the time is then the fastest run's.
   llvm::Error runOnHost(llvm::ArrayRef<HostValue> arguments,
-                        llvm::MutableArrayRef<HostTensor> results);
+                        llvm::MutableArrayRef<HostTensor> results,
+                        unsigned runs = 1);
   /// Tensors of the results' shapes, of the host.
   llvm::Expected<std::vector<HostTensor>>
   allocateResults(llvm::ArrayRef<HostValue> arguments) const;

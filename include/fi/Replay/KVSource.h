@@ -35,22 +35,21 @@ public:
   const HostTensor &getKeys() const { return keys; }
   const HostTensor &getValues() const { return values; }
   Memory &getMemory() const { return *memory; }
-  /// Addresses in the pools' memory.
-  char *getKeyRow(int32_t page, int64_t slot, int64_t head) const {
-    return getRow(keys, page, slot, head);
-  }
-  char *getValueRow(int32_t page, int64_t slot, int64_t head) const {
-    return getRow(values, page, slot, head);
-  }
+  /// The address of a row in one of the tensors.
+  char *getRow(const HostTensor &pool, int32_t page, int64_t slot,
+               int64_t head) const;
+  /// The pools as the host has them: themselves, or copies, of which pages are
+  /// as they were when they were last fetched.
+  const HostTensor &getHostKeys() const { return hostKeys; }
+  const HostTensor &getHostValues() const { return hostValues; }
+  /// Copies pages to the host, where the pools are elsewhere.
+  llvm::Error fetch(llvm::ArrayRef<int32_t> pages) const;
   /// Fills pages with NaN again, after they were given back.
   llvm::Error poison(llvm::ArrayRef<int32_t> pages) const;
   int64_t getBytes() const { return 2 * poolBytes; }
 
 private:
-  char *getRow(const HostTensor &pool, int32_t page, int64_t slot,
-               int64_t head) const;
-
-  HostTensor keys, values;
+  HostTensor keys, values, hostKeys, hostValues;
   Memory *memory = nullptr;
   int64_t poolBytes = 0, pageBytes = 0;
   HeadOrder order = HeadOrder::HND;
@@ -78,8 +77,8 @@ public:
                           const HostTensor &values, Memory &memory) const;
   /// Writes the new tokens of a batch into their pages.
   llvm::Error append(const StepBatch &batch, const Pools &pools) const;
-  /// Checks that the pages of one entry hold its keys and values, all of them
-  /// and nothing else.
+  /// Fetches the pages of one entry and checks that they hold its keys and
+  /// values.
   llvm::Error verify(const StepBatch &batch, unsigned entry,
                      const Pools &pools) const;
 

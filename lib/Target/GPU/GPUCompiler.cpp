@@ -52,6 +52,16 @@ public:
   std::string tiles;
 
 private:
+  /// What code for programs and tiles needs that not every chip has.
+  llvm::Error checkChip();
+  /// Element types that there is code for.
+  llvm::Error checkTypes();
+  /// Whether kernels are in the placed form: with channels.
+  bool isPlaced() {
+    return module->walk([](tile::ChannelOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
   llvm::Error runStage(StringRef name,
                        llvm::function_ref<void(OpPassManager &)> build) {
     if (llvm::Error error = runPasses(*module, build))
@@ -86,19 +96,78 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
   if (!selected)
     return selected.takeError();
   module = std::move(*selected);
+  if (llvm::Error error = checkChip())
+    return error;
   if (!hasProgram)
     return llvm::Error::success();
+  if (llvm::Error error = checkTypes())
+    return error;
   return runStage("fi", [](OpPassManager &pm) { buildPreparePipeline(pm); });
+}
+
+llvm::Error Lowering::checkChip() {
+  if ((!hasProgram && module->getOps<tile::KernelOp>().empty()) ||
+      (chip->has(sm::CpAsync) && chip->has(sm::MmaF16K16)))
+    return llvm::Error::success();
+  std::string able;
+  for (const sm::Target &target : sm::getTargets())
+    if (target.has(sm::CpAsync) && target.has(sm::MmaF16K16))
+      able += (able.empty() ? "" : ", ") + target.name.str();
+  return makeError(*module,
+                   "expected a target with cp.async and mma.sync m16n8k16 for "
+                   "programs and kernels of level 2 (" +
+                       able + "), but got " + chip->name);
+}
+
+llvm::Error Lowering::checkTypes() {
+  AttentionOp wrong;
+  Type query, keys, values;
+  module->walk([&](AttentionOp op) {
+    auto view = cast<KVViewTypeInterface>(op.getView().getType());
+    query = cast<ShapedType>(op.getQuery().getType()).getElementType();
+    keys = view.getKeyType();
+    values = view.getValueType();
+    bool isHalf = query.isF16() || (query.isBF16() && chip->has(sm::MmaBF16));
+    if (isHalf && keys == query && values == query)
+      return WalkResult::advance();
+    wrong = op;
+    return WalkResult::interrupt();
+  });
+  if (!wrong)
+    return llvm::Error::success();
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "'fi.attention' op expected queries, keys and values of one type "
+         "among "
+         "f16 and bf16 for "
+      << chip->name << ", but got " << query << ", " << keys << " and "
+      << values << "; convert them, or run the program on the CPU";
+  return makeError(wrong, text);
 }
 
 llvm::Error Lowering::lower() {
   if (hasProgram) {
     TilePipelineOptions tile;
     tile.bf16Dot = chip->has(sm::MmaBF16);
+    tile.f16Dot = chip->has(sm::MmaF16);
     if (llvm::Error error = runStage(
             "fi_tile", [&](OpPassManager &pm) { buildTilePipeline(pm, tile); }))
       return error;
-    tiles = nvptx::snapshotLocations(*module, kTilesFile);
+  }
+  if (!module->getOps<tile::KernelOp>().empty()) {
+    PlacePipelineOptions place;
+    place.sharedLimit = chip->maxSharedPerCTA;
+    if (!isPlaced())
+      if (llvm::Error error = runStage("placed", [&](OpPassManager &pm) {
+            buildPlacePipeline(pm, place);
+          }))
+        return error;
+    // PTX leads to the last text that a person reads.
+    if (hasProgram)
+      tiles = nvptx::snapshotLocations(*module, kTilesFile);
+    if (llvm::Error error =
+            runStage("nvvm", [](OpPassManager &pm) { buildNVVMPipeline(pm); }))
+      return error;
   }
   if (tile::PackageOp package = getPackage()) {
     if (llvm::Error error = completeLaunches(*module, package, *chip))

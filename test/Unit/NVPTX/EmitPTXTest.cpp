@@ -121,7 +121,7 @@ TEST(EmitPTX, LocationsAreLinesOfTheSnapshot) {
               testing::StartsWith(".loc\t1 " + line + " "));
 }
 
-TEST(GPUCompiler, PackagesInMemory) {
+TEST(CompileForGPU, PackagesInMemory) {
   std::string text =
       "module attributes {fi.target = #fi.target<sm_80>} {\n"
       "fi_tile.package @p {manifest = 1, stages = [{bodies = [{symbol = \"k\", "
@@ -144,7 +144,7 @@ TEST(GPUCompiler, PackagesInMemory) {
             2);
 }
 
-TEST(GPUCompiler, TargetsThatAreNone) {
+TEST(CompileForGPU, TargetsThatAreNone) {
   Parsed parsed(good);
   auto package = gpu::compileForGPU(*parsed.module, "");
   ASSERT_FALSE(bool(package));

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===--------------------------------------------------------------------------===#
-"""mean.py make INPUTS.npz | check INPUTS.npz RESULTS.npz"""
+"""mean.py make INPUTS.npz | check INPUTS.npz RESULTS.npz [TOLERANCE]"""
 
 import sys
 
@@ -31,4 +31,4 @@ for r in range(3):
         weights = numpy.exp2(k[begin:last] @ q[row] / 16)
         mean = weights @ v[begin:last] / weights.sum()
         worst = max(worst, abs(2 * mean - got[row, 0]).max())
-print("close" if worst < 1e-5 else f"off by {worst}")
+print("close" if worst < float(sys.argv[4] if len(sys.argv) > 4 else 1e-5) else f"off by {worst}")
