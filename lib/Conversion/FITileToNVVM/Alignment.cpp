@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Copies into shared memory move 16 bytes at a time, tiles in registers pairs of
-// elements. The manifest says so of arguments and results (docs/abi.md), and the
-// runtime refuses what would be a fault of the device.
+// Copies into shared memory move 16 bytes at a time, tiles in registers pairs
+// of elements. The manifest says so of arguments and results (docs/abi.md), and
+// the runtime refuses what would be a fault of the device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,9 +59,9 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
       need(store.getTarget(),
            pair(elementOf(store.getTarget()), store.getTile().getType()));
     else if (auto load = dyn_cast<LoadKVOp>(op))
-      needPool(load.getView(), load.getPart(),
-               pair(elementOfPool(load.getView(), load.getPart()),
-                    load.getType()));
+      needPool(
+          load.getView(), load.getPart(),
+          pair(elementOfPool(load.getView(), load.getPart()), load.getType()));
     else if (auto store = dyn_cast<StoreKVOp>(op))
       needPool(store.getView(), store.getPart(),
                pair(elementOfPool(store.getView(), store.getPart()),
@@ -70,7 +70,8 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
   return result;
 }
 
-/// Raises what `known` says of the buffers of each kernel that `manifest` names.
+/// Raises what `known` says of the buffers of each kernel that `manifest`
+/// names.
 static void collect(Attribute manifest, ArrayAttr buffers,
                     const llvm::StringMap<SmallVector<int64_t>> &kernels,
                     llvm::StringMap<int64_t> &known) {
@@ -95,9 +96,9 @@ static void collect(Attribute manifest, ArrayAttr buffers,
     collect(entry.getValue(), buffers, kernels, known);
 }
 
-DictionaryAttr fi::tile::withAlignments(
-    DictionaryAttr manifest,
-    const llvm::StringMap<SmallVector<int64_t>> &kernels) {
+DictionaryAttr
+fi::tile::withAlignments(DictionaryAttr manifest,
+                         const llvm::StringMap<SmallVector<int64_t>> &kernels) {
   llvm::StringMap<int64_t> known;
   collect(manifest, ArrayAttr(), kernels, known);
   Builder b(manifest.getContext());
@@ -106,18 +107,18 @@ DictionaryAttr fi::tile::withAlignments(
     auto array = dyn_cast_or_null<ArrayAttr>(manifest.get(list));
     if (!array)
       continue;
-    entries.set(
-        list, b.getArrayAttr(llvm::map_to_vector(array, [&](Attribute one) {
-          auto dictionary = dyn_cast<DictionaryAttr>(one);
-          auto name = dictionary ? dictionary.getAs<StringAttr>("name")
-                                 : StringAttr();
-          int64_t bytes = name ? known.lookup(name.getValue()) : 0;
-          if (bytes <= 1)
-            return one;
-          NamedAttrList entry(dictionary);
-          entry.set("align", b.getI64IntegerAttr(bytes));
-          return Attribute(entry.getDictionary(b.getContext()));
-        })));
+    entries.set(list,
+                b.getArrayAttr(llvm::map_to_vector(array, [&](Attribute one) {
+                  auto dictionary = dyn_cast<DictionaryAttr>(one);
+                  auto name = dictionary ? dictionary.getAs<StringAttr>("name")
+                                         : StringAttr();
+                  int64_t bytes = name ? known.lookup(name.getValue()) : 0;
+                  if (bytes <= 1)
+                    return one;
+                  NamedAttrList entry(dictionary);
+                  entry.set("align", b.getI64IntegerAttr(bytes));
+                  return Attribute(entry.getDictionary(b.getContext()));
+                })));
   }
   return entries.getDictionary(b.getContext());
 }

@@ -19,9 +19,9 @@ llvm::SmallVector<int64_t> getAlignments(KernelOp kernel);
 
 /// A package's manifest that says so of arguments and results, of all kernels
 /// by name.
-mlir::DictionaryAttr withAlignments(
-    mlir::DictionaryAttr manifest,
-    const llvm::StringMap<llvm::SmallVector<int64_t>> &kernels);
+mlir::DictionaryAttr
+withAlignments(mlir::DictionaryAttr manifest,
+               const llvm::StringMap<llvm::SmallVector<int64_t>> &kernels);
 
 } // namespace fi::tile
 

@@ -71,6 +71,36 @@ func.func private @f() attributes {a = !fi_tile.chan<4x4xf16, #fi_tile.smem<pitc
 
 // -----
 
+// expected-error @below {{expected a tile of 64x128 in this layout, but got 64x64 [LAY6]}}
+func.func private @f(tensor<64x64xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>)
+
+// -----
+
+// expected-error @below {{expected a tile of 64x128 in this layout, but got 64 [LAY6]}}
+func.func private @f(tensor<64xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>)
+
+// -----
+
+// expected-error @below {{expected elements of 16 bits in a layout of 'mma_a16', but got 'f32' [LAY6]}}
+func.func private @f(tensor<64x16xf32, #fi_tile.frag<mma_a16, rep = [1, 1], warps = 4>>)
+
+// -----
+
+// expected-error @below {{expected a tile of 64x1 in this layout, but got 32x1 [LAY6]}}
+func.func private @f(tensor<32x1xf32, #fi_tile.slice<1, <mma_c, rep = [1, 16], warps = 4>>>)
+
+// -----
+
+// expected-error @below {{expected a tile of 1x128 in this layout, but got 64x128 [LAY6]}}
+func.func private @f(tensor<64x128xf32, #fi_tile.slice<0, <mma_c, rep = [1, 16], warps = 4>>>)
+
+// -----
+
+// expected-error @below {{expected a tile of 64x4 in this layout, but got 64x8 [LAY6]}}
+func.func private @f(tensor<64x8xf32, #fi_tile.partial<<mma_c, rep = [1, 16], warps = 4>>>)
+
+// -----
+
 #s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
 !chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
 !buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>

@@ -96,6 +96,51 @@ SliceAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// A tile has the shape that its layout says; where `rows` or `columns` is
+/// given, it is that instead.
+static LogicalResult
+verifyShape(ArrayRef<int64_t> shape, FragAttr frag, std::optional<int64_t> rows,
+            std::optional<int64_t> columns,
+            llvm::function_ref<InFlightDiagnostic()> emitError) {
+  AtomInfo atom = getAtomInfo(frag.getAtom());
+  int64_t wanted[] = {
+      rows.value_or(atom.rows * frag.getRepRows() * frag.getWarps()),
+      columns.value_or(atom.columns * frag.getRepColumns())};
+  if (shape == ArrayRef(wanted))
+    return success();
+  InFlightDiagnostic diag = emitError();
+  diag << "expected a tile of " << wanted[0] << 'x' << wanted[1]
+       << " in this layout, but got ";
+  llvm::interleave(
+      shape, [&](int64_t size) { diag << size; }, [&] { diag << 'x'; });
+  return diag << " [LAY6]";
+}
+
+LogicalResult FragAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type element,
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (getAtom() == Atom::MmaA16 &&
+      (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != 16))
+    return emitError() << "expected elements of 16 bits in a layout of '"
+                       << stringifyAtom(getAtom()) << "', but got " << element
+                       << " [LAY6]";
+  return verifyShape(shape, *this, std::nullopt, std::nullopt, emitError);
+}
+
+LogicalResult SliceAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  using Size = std::optional<int64_t>;
+  return verifyShape(shape, getParent(), getDim() == 0 ? Size(1) : Size(),
+                     getDim() == 1 ? Size(1) : Size(), emitError);
+}
+
+LogicalResult PartialAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  return verifyShape(shape, getParent(), std::nullopt, kQuad, emitError);
+}
+
 LogicalResult
 SmemAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                  int64_t pitch, int64_t swizzle) {

@@ -13,6 +13,7 @@
 #define FI_DIALECT_FITILE_IR_FITILE_H
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "mlir/IR/TensorEncoding.h"
 
 #include "fi/Dialect/FITile/IR/FITileDialect.h.inc"
 

@@ -14,11 +14,17 @@
 #define FI_DIALECT_FITILE_IR_FITILELAYOUTS_TD
 
 include "fi/Dialect/FITile/IR/FITileBase.td"
+include "mlir/IR/TensorEncoding.td"
 
-class FITile_Attr<string name, string attrMnemonic>
-    : AttrDef<FITile_Dialect, name> {
+class FITile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<FITile_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
+
+// A layout of tiles in registers: the encoding of a tensor that it fits.
+class FITile_RegisterAttr<string name, string attrMnemonic>
+    : FITile_Attr<name, attrMnemonic,
+                  [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]>;
 
 def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
     I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">]> {
@@ -26,7 +32,7 @@ def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
   let genSpecializedAttr = 0;
 }
 
-def FITile_FragAttr : FITile_Attr<"Frag", "frag"> {
+def FITile_FragAttr : FITile_RegisterAttr<"Frag", "frag"> {
   let summary = "tile in the registers of a worker's warps";
   let description = [{
     An atom, which is a block that one warp holds in a fixed pattern, repeated
@@ -46,7 +52,7 @@ def FITile_FragAttr : FITile_Attr<"Frag", "frag"> {
   let genVerifyDecl = 1;
 }
 
-def FITile_SliceAttr : FITile_Attr<"Slice", "slice"> {
+def FITile_SliceAttr : FITile_RegisterAttr<"Slice", "slice"> {
   let summary = "a value per row (dim 1 dropped) or per column (dim 0 dropped)";
   let description = [{
     Each lane holds the values of the rows (or columns) of which it holds elements
@@ -59,7 +65,7 @@ def FITile_SliceAttr : FITile_Attr<"Slice", "slice"> {
   let genVerifyDecl = 1;
 }
 
-def FITile_PartialAttr : FITile_Attr<"Partial", "partial"> {
+def FITile_PartialAttr : FITile_RegisterAttr<"Partial", "partial"> {
   let summary = "partial results of rows, one per lane that shares a row";
   let description = [{
     Column `j` of the tile is what lane `j` of those that hold a row has reduced of
