@@ -15,6 +15,7 @@
 
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
+#include "fi/Target/SMTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -80,6 +81,59 @@ ArrayAttr chooseForGPU(AttentionOp op) {
       /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1, kStages));
 }
 
+/// Makes tiles smaller until their buffers fit into the shared memory of a CTA:
+/// the query's rows, and a ring of keys and values for each group of warps. The
+/// larger of the two is halved, the ring by its keys as long as a product has
+/// enough of them.
+ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
+  constexpr int64_t kLeast = 16; // rows of a warp, and keys of a product
+  auto view = op.getViewType();
+  auto bytes = [](Type type) { return type.getIntOrFloatBitWidth() / 8; };
+  int64_t rowBytes =
+      view.getKeyDim() * bytes(op.getQueryType().getElementType());
+  int64_t keyBytes = view.getKeyDim() * bytes(view.getKeyType()) +
+                     view.getValueDim() * bytes(view.getValueType());
+  int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
+  int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
+          stages = schedule.getStages();
+  while (true) {
+    int64_t ring = keyBytes * keys * stages * keyWarps;
+    if (rowBytes * rows + ring <= limit)
+      break;
+    if (rows > kLeast && rowBytes * rows >= ring) {
+      rows /= 2;
+      warps = std::min(warps, rows / kLeast);
+    } else if (keys > kLeast) {
+      keys /= 2;
+    } else if (stages > 2) {
+      --stages;
+    } else if (keyWarps > 1) {
+      keyWarps /= 2;
+    } else if (stages > 1) {
+      --stages;
+    } else if (rows > kLeast) {
+      rows /= 2;
+      warps = std::min(warps, rows / kLeast);
+    } else {
+      break; // Nothing smaller: whoever allocates says by how much.
+    }
+  }
+  return ScheduleAttr::get(op.getContext(), rows, keys, schedule.getMr(),
+                           schedule.getNr(), schedule.getLanes(),
+                           schedule.getMaxRows(), schedule.getStream(), warps,
+                           keyWarps, stages);
+}
+
+ArrayAttr fitToChip(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
+  const sm::Target *chip = target.getChip();
+  if (!chip)
+    return schedules;
+  SmallVector<Attribute> fitted;
+  for (auto schedule : schedules.getAsRange<ScheduleAttr>())
+    fitted.push_back(fitToShared(schedule, op, chip->maxSharedPerCTA));
+  return ArrayAttr::get(op.getContext(), fitted);
+}
+
 struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
@@ -92,8 +146,9 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
     getOperation().walk([&](AttentionOp op) {
       if (op.getSchedulesAttr())
         return;
-      op.setSchedulesAttr(target.isCPU() ? chooseForCPU(op, target)
-                                         : chooseForGPU(op));
+      op.setSchedulesAttr(target.isCPU()
+                              ? chooseForCPU(op, target)
+                              : fitToChip(chooseForGPU(op), op, target));
     });
     markAllAnalysesPreserved();
   }
