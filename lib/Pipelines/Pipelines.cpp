@@ -79,6 +79,8 @@ void fi::buildLLVMPipeline(OpPassManager &pm,
 void fi::buildPlacePipeline(OpPassManager &pm,
                             const PlacePipelineOptions &options) {
   OpPassManager &kernels = pm.nest<tile::KernelOp>();
+  kernels.addPass(tile::createFITileCommuteScale());
+  kernels.addPass(tile::createFITileSkipRescale());
   kernels.addPass(tile::createFITilePlaceOperands());
   kernels.addPass(tile::createFITileAssignLayouts());
   kernels.addPass(tile::createFITilePipeline());

@@ -19,60 +19,113 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
-void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
-                            llvm::function_ref<Value(Value)> offsetOf) {
-  int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
-  int64_t elements = kChunkBytes / bytes;
-  int64_t chunks = llvm::divideCeil(type.getColumns(), elements);
+NVVMLowering::ChunkMap::ChunkMap(BufType type, int64_t threads)
+    : threads(threads) {
+  elements = kChunkBytes / (type.getElement().getIntOrFloatBitWidth() / 8);
+  chunks = llvm::divideCeil(type.getColumns(), elements);
   // A product reads 16 columns at once: what is beyond the last is zero.
-  int64_t padded = llvm::divideCeil(type.getColumns(), 16) * 16 / elements;
-  int64_t total = type.getRows() * padded;
-  int64_t threads = schedule.getWarps() * kLanes;
-  for (int64_t done = 0; done < total; done += threads) {
+  padded = llvm::divideCeil(type.getColumns(), 16) * 16 / elements;
+  total = type.getRows() * padded;
+  rowsPerTurn = threads % padded == 0 ? threads / padded : 0;
+}
+
+/// Number of the chunk that a thread copies in a turn.
+Value NVVMLowering::chunkNumber(const ChunkMap &chunks, int64_t turn) {
+  return add32(thread32, turn * chunks.threads);
+}
+
+Value NVVMLowering::chunkRow(const ChunkMap &chunks, int64_t turn) {
+  OpBuilder::InsertionGuard outside(b);
+  b.restoreInsertionPoint(entry.saveInsertionPoint());
+  if (chunks.rowsPerTurn == 0)
+    return arith::DivUIOp::create(b, loc, chunkNumber(chunks, turn),
+                                  i32(chunks.padded));
+  Value first = arith::DivUIOp::create(b, loc, thread32, i32(chunks.padded));
+  return add32(first, turn * chunks.rowsPerTurn);
+}
+
+Value NVVMLowering::sharedPointerAt(Value offset) {
+  Value at = arith::AddIOp::create(b, loc, sharedBase, offset);
+  return LLVM::IntToPtrOp::create(b, loc, sharedPointer, at);
+}
+
+void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
+                            llvm::function_ref<Value(Value, int64_t)> offsetOf) {
+  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  SmemAttr layout = type.getLayout();
+  // Turns whose rows are a multiple of 8 apart have their chunks at one distance.
+  bool even = chunks.rowsPerTurn != 0 &&
+              (layout.getSwizzle() == 0 || chunks.rowsPerTurn % 8 == 0);
+  auto binary = [&](auto tag, Value x, int64_t y) -> Value {
+    return decltype(tag)::create(b, loc, x, i32(y));
+  };
+  Value first;
+  for (int64_t turn = 0; turn < chunks.getTurns(); ++turn) {
     OpBuilder::InsertionGuard guard(b);
-    // Where a chunk lies depends on the thread alone.
-    Value number, row, chunk, place;
+    Value row = chunkRow(chunks, turn), chunk, place;
     {
+      // Where a chunk lies depends on the thread alone.
       OpBuilder::InsertionGuard outside(b);
       b.restoreInsertionPoint(entry.saveInsertionPoint());
-      number = add(thread, done);
-      row = divide(number, padded);
-      chunk = padded == 1 ? index(0) : remainder(number, padded);
+      int64_t counted = chunks.rowsPerTurn ? 0 : turn;
+      chunk = chunks.padded == 1
+                  ? i32(0)
+                  : binary(arith::RemUIOp(), chunkNumber(chunks, counted),
+                           chunks.padded);
+      Value from = even ? chunkRow(chunks, 0) : row;
       Value swizzled = chunk;
-      if (type.getLayout().getSwizzle())
-        swizzled = arith::XOrIOp::create(b, loc, chunk, remainder(row, 8));
-      place = add(mul(row, type.getLayout().getPitch()),
-                  mul(swizzled, kChunkBytes));
+      if (layout.getSwizzle())
+        swizzled = arith::XOrIOp::create(
+            b, loc, chunk, binary(arith::RemUIOp(), from, 8));
+      place = arith::AddIOp::create(
+          b, loc, binary(arith::MulIOp(), from, layout.getPitch()),
+          binary(arith::MulIOp(), swizzled, kChunkBytes));
     }
-    Value wanted;
-    if (done + threads > total)
-      wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
-                                     index(total));
-    if (wanted) {
+    if ((turn + 1) * chunks.threads > chunks.total) {
+      Value wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                           chunkNumber(chunks, turn),
+                                           i32(chunks.total));
       auto branch = scf::IfOp::create(b, loc, wanted, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
-    Value target =
-        LLVM::GEPOp::create(b, loc, sharedPointer, b.getI8Type(), sharedBase,
-                            ArrayRef<LLVM::GEPArg>{toI64(add(buffer, place))});
-    Value size, column = chunk;
-    if (padded != chunks) {
-      Value real = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         chunk, index(chunks));
-      size = arith::SelectOp::create(b, loc, real, i32(kChunkBytes), i32(0));
-      column = arith::SelectOp::create(b, loc, real, chunk, index(0));
+    Value target;
+    if (even && first) {
+      target = first;
+    } else {
+      target =
+          sharedPointerAt(arith::AddIOp::create(b, loc, buffer, place));
+      if (even)
+        first = target;
     }
-    Value from = address(source, add(offsetOf(row), mul(column, elements)));
-    NVVM::CpAsyncOp::create(b, loc, target, from, kChunkBytes,
-                            NVVM::LoadCacheModifierKind::CG, size);
+    if (even && turn > 0) {
+      auto distance = static_cast<int32_t>(turn * chunks.rowsPerTurn *
+                                           layout.getPitch());
+      target = LLVM::GEPOp::create(b, loc, sharedPointer, b.getI8Type(), target,
+                                   ArrayRef<LLVM::GEPArg>{distance});
+    }
+    Value size, column = chunk;
+    if (chunks.padded != chunks.chunks) {
+      Value real = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                         chunk, i32(chunks.chunks));
+      size = arith::SelectOp::create(b, loc, real, i32(kChunkBytes), i32(0));
+      column = arith::SelectOp::create(b, loc, real, chunk, i32(0));
+    }
+    Value offset = add(offsetOf(row, turn),
+                       mul(fromI32(column), chunks.elements));
+    NVVM::CpAsyncOp::create(b, loc, target, address(source, offset),
+                            b.getI32IntegerAttr(kChunkBytes),
+                            NVVM::LoadCacheModifierKindAttr::get(
+                                b.getContext(), NVVM::LoadCacheModifierKind::CG),
+                            size);
   }
 }
 
 LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {
   const Argument &source = argumentOf(op.getSource());
   copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()), source,
-           [&](Value row) {
-             return rowOffset(source, row, op.getGroup(), /*clamp=*/true);
+           [&](Value row, int64_t) {
+             return rowOffset(source, fromI32(row), op.getGroup(),
+                              /*clamp=*/true);
            });
   return success();
 }
@@ -88,12 +141,36 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
                                     /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
-  Value last = add(itemField(Field::KVLen), -1);
-  Value first = scalar(op.getKey());
+  Value entries = op.getEntries() ? map.lookup(op.getEntries()) : Value();
   copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()), pool,
-           [&](Value row) {
-             Value key = minimum(add(first, row), last);
-             return kvRowOffset(op.getView(), op.getPart(), key);
+           [&](Value row, int64_t turn) {
+             Value key = clampedKey(scalar(op.getKey()), row);
+             Value entry;
+             if (entries)
+               entry = fromI32(extract(entries, turn));
+             return kvRowOffset(op.getView(), op.getPart(), key, entry);
            });
+  return success();
+}
+
+/// The entries of the page table for the rows that a thread copies.
+LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
+  BufType buffer = op.getType().getBuffer();
+  ChunkMap chunks(buffer, schedule.getWarps() * kLanes);
+  auto type = cast<VectorType>(lowered(op.getType()));
+  auto branch = scf::IfOp::create(b, loc, TypeRange{Type(type)},
+                                  scalar(op.getValid()), true, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> entries;
+  for (int64_t turn = 0; turn < chunks.getTurns(); ++turn) {
+    Value key = clampedKey(scalar(op.getKey()), chunkRow(chunks, turn));
+    entries.push_back(tableEntry(op.getView(), key));
+  }
+  scf::YieldOp::create(b, loc, fromElements(entries));
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  scf::YieldOp::create(b, loc, none);
+  map.map(op.getResult(), branch.getResult(0));
   return success();
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// mma.sync.m16n8k16 on fragments. Those of the first operand are in registers,
-// or are read with ldmatrix like those of the second.
+// mma.sync.m16n8k16 on fragments. Those of the first operand are in registers, or
+// are read with ldmatrix like those of the second.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,35 +23,75 @@ using namespace fi::tile;
 static constexpr int64_t kMmaK = 16, kMmaN = 8;
 
 Value NVVMLowering::matrixOffset(SmemAttr layout, int64_t rowBit,
-                                 int64_t chunkBit, int64_t chunk) {
-  Value &known = matrixOffsets[{layout, rowBit, chunkBit, chunk}];
+                                 int64_t chunkBit) {
+  Value &known = matrixOffsets[{layout, rowBit, chunkBit}];
   if (known)
     return known;
   OpBuilder::InsertionGuard guard(b);
   b.restoreInsertionPoint(entry.saveInsertionPoint());
-  // Lane l gives row l % 8 of matrix l / 8.
-  Value inMatrix = remainder(lane, 8), matrix = divide(lane, 8);
-  auto bit = [&](int64_t which) {
-    return remainder(divide(matrix, int64_t(1) << which), 2);
+  auto quotient = [&](Value value, int64_t by) -> Value {
+    return arith::DivUIOp::create(b, loc, value, i32(by));
   };
-  Value row = add(mul(bit(rowBit), 8), inMatrix);
-  Value column = add(bit(chunkBit), chunk);
+  auto rest = [&](Value value, int64_t by) -> Value {
+    return arith::RemUIOp::create(b, loc, value, i32(by));
+  };
+  auto times = [&](Value value, int64_t by) -> Value {
+    return arith::MulIOp::create(b, loc, value, i32(by));
+  };
+  // Lane l gives row l % 8 of matrix l / 8.
+  Value inMatrix = rest(lane32, 8), matrix = quotient(lane32, 8);
+  auto bit = [&](int64_t which) {
+    return rest(quotient(matrix, int64_t(1) << which), 2);
+  };
+  Value row = arith::AddIOp::create(b, loc, times(bit(rowBit), 8), inMatrix);
+  Value column = bit(chunkBit);
   if (layout.getSwizzle())
     column = arith::XOrIOp::create(b, loc, column, inMatrix);
-  known = add(mul(row, layout.getPitch()), mul(column, kChunkBytes));
+  known = arith::AddIOp::create(b, loc, times(row, layout.getPitch()),
+                                times(column, kChunkBytes));
   return known;
 }
 
-SmallVector<Value> NVVMLowering::loadMatrices(Value buffer, Value laneOffset,
+/// Swizzles change the low bits of a chunk's number within its group of 8, so
+/// that a lane's chunk c lies at (c / 8) * 128 bytes from where bits 4 to 6 of
+/// its first chunk's offset are xored with c % 8.
+NVVMLowering::MatrixRows NVVMLowering::locateMatrices(SmemAttr layout,
+                                                      Value buffer,
+                                                      int64_t rowBit,
+                                                      int64_t chunkBit) {
+  Value first = arith::AddIOp::create(b, loc, buffer,
+                                      matrixOffset(layout, rowBit, chunkBit));
+  MatrixRows rows = {{}, layout.getSwizzle() != 0};
+  for (int64_t chunk = 0; chunk < 8; chunk += 2) {
+    if (chunk > 0 && !rows.swizzled)
+      break;
+    Value at = first;
+    if (chunk > 0)
+      at = arith::XOrIOp::create(b, loc, first, i32(chunk * kChunkBytes));
+    rows.pointers[chunk] = sharedPointerAt(at);
+  }
+  return rows;
+}
+
+SmallVector<Value> NVVMLowering::loadMatrices(MatrixRows &rows, int64_t chunk,
                                               int64_t offset, bool transpose) {
+  if (rows.swizzled)
+    return loadMatrices(rows.pointers[chunk % 8],
+                        offset + chunk / 8 * 8 * kChunkBytes, transpose);
+  return loadMatrices(rows.pointers[0], offset + chunk * kChunkBytes,
+                      transpose);
+}
+
+SmallVector<Value> NVVMLowering::loadMatrices(Value pointer, int64_t offset,
+                                              bool transpose) {
   MLIRContext *context = b.getContext();
-  Value at = add(add(buffer, laneOffset), offset);
-  Value pointer =
-      LLVM::GEPOp::create(b, loc, sharedPointer, b.getI8Type(), sharedBase,
-                          ArrayRef<LLVM::GEPArg>{toI64(at)});
+  if (offset)
+    pointer = LLVM::GEPOp::create(
+        b, loc, sharedPointer, b.getI8Type(), pointer,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   Type word = b.getI32Type();
-  auto type =
-      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
+  auto type = LLVM::LLVMStructType::getLiteral(
+      context, SmallVector<Type>(4, word));
   Value loaded = NVVM::LdMatrixOp::create(
       b, loc, type, pointer, b.getI32IntegerAttr(4),
       NVVM::MMALayoutAttr::get(context, transpose ? NVVM::MMALayout::col
@@ -95,22 +135,31 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
   Type pair = VectorType::get({2}, element);
   auto operandWord = [&](Value word) -> Value {
     // PTX has registers of two elements; NVVM types them for f16 only.
-    return element.isF16()
-               ? LLVM::BitcastOp::create(b, loc, pair, word).getResult()
-               : word;
+    return element.isF16() ? LLVM::BitcastOp::create(b, loc, pair, word)
+                                 .getResult()
+                           : word;
   };
+  MatrixRows aRows;
+  if (auto inBuffer = dyn_cast<BufType>(op.getA().getType())) {
+    // Matrices: rows 0-7, rows 8-15, then both for the next 8 columns.
+    SmemAttr aSmem = inBuffer.getLayout();
+    Value first = arith::AddIOp::create(
+        b, loc, map.lookup(op.getA()),
+        arith::MulIOp::create(b, loc, warp32,
+                              i32(repRows * 16 * aSmem.getPitch())));
+    aRows = locateMatrices(aSmem, first, /*rowBit=*/0, /*chunkBit=*/1);
+  }
+  // Transposed, rows are columns of the product: matrices of rows 0-7 for two
+  // chunks, then rows 8-15.
+  bool transpose = op.getTranspose();
+  MatrixRows bRows = locateMatrices(smem, buffer, /*rowBit=*/transpose ? 1 : 0,
+                                    /*chunkBit=*/transpose ? 0 : 1);
   auto aWords = [&](int64_t block, int64_t step) {
     SmallVector<Value> words;
     if (auto inBuffer = dyn_cast<BufType>(op.getA().getType())) {
-      // Matrices: rows 0-7, rows 8-15, then both for the next 8 columns.
-      SmemAttr aSmem = inBuffer.getLayout();
-      Value offset =
-          matrixOffset(aSmem, /*rowBit=*/0, /*chunkBit=*/1, 2 * step);
-      Value base = add(map.lookup(op.getA()),
-                       mul(warp, repRows * 16 * aSmem.getPitch()));
-      for (Value word :
-           loadMatrices(base, offset, block * 16 * aSmem.getPitch(),
-                        /*transpose=*/false))
+      for (Value word : loadMatrices(
+               aRows, 2 * step, block * 16 * inBuffer.getLayout().getPitch(),
+               /*transpose=*/false))
         words.push_back(operandWord(word));
       return words;
     }
@@ -135,19 +184,13 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
     for (int64_t block = 0; block < repRows; ++block)
       firsts.push_back(aWords(block, step));
     for (int64_t column = 0; column < repColumns; column += 2) {
-      SmallVector<Value> words;
-      if (op.getTranspose()) {
-        // Rows are columns of the product: matrices of rows 0-7 for two chunks,
-        // then rows 8-15.
-        Value offset =
-            matrixOffset(smem, /*rowBit=*/1, /*chunkBit=*/0, 2 * step);
-        words = loadMatrices(buffer, offset, column * kMmaN * smem.getPitch(),
-                             /*transpose=*/false);
-      } else {
-        Value offset = matrixOffset(smem, /*rowBit=*/0, /*chunkBit=*/1, column);
-        words = loadMatrices(buffer, offset, step * kMmaK * smem.getPitch(),
-                             /*transpose=*/true);
-      }
+      SmallVector<Value> words =
+          transpose ? loadMatrices(bRows, 2 * step,
+                                   column * kMmaN * smem.getPitch(),
+                                   /*transpose=*/false)
+                    : loadMatrices(bRows, column,
+                                   step * kMmaK * smem.getPitch(),
+                                   /*transpose=*/true);
       for (int64_t next = 0; next < 2 && column + next < repColumns; ++next) {
         SmallVector<Value> bWords = {operandWord(words[2 * next]),
                                      operandWord(words[2 * next + 1])};

@@ -28,7 +28,12 @@ Type NVVMLowering::lowered(Type type) {
   if (isa<CursorType>(type))
     return VectorType::get({4}, b.getIndexType());
   if (isa<BufType>(type))
-    return b.getIndexType();
+    return b.getI32Type();
+  if (auto entries = dyn_cast<EntriesType>(type)) {
+    int64_t turns = ChunkMap(entries.getBuffer(), schedule.getWarps() * kLanes)
+                        .getTurns();
+    return VectorType::get({turns}, b.getI32Type());
+  }
   auto tile = dyn_cast<RankedTensorType>(type);
   if (!tile)
     return type;
@@ -72,6 +77,15 @@ Value NVVMLowering::remainder(Value a, int64_t c) {
 }
 Value NVVMLowering::toI64(Value value) {
   return arith::IndexCastOp::create(b, loc, b.getI64Type(), value);
+}
+Value NVVMLowering::toI32(Value value) {
+  return arith::IndexCastOp::create(b, loc, b.getI32Type(), value);
+}
+Value NVVMLowering::fromI32(Value value) {
+  return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), value);
+}
+Value NVVMLowering::add32(Value a, int64_t c) {
+  return c == 0 ? a : arith::AddIOp::create(b, loc, a, i32(c)).getResult();
 }
 Value NVVMLowering::toIndex(Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
@@ -290,6 +304,17 @@ Value NVVMLowering::combineLanes(ReduceKind kind, Value value, int64_t bit) {
       NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(bit),
                            i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
   return combine(kind, value, other);
+}
+
+LogicalResult NVVMLowering::lowerAny(AnyOp op) {
+  Value source = map.lookup(op.getSource());
+  Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR,
+                                          source);
+  map.map(op.getResult(),
+          NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), any,
+                                   NVVM::VoteSyncKind::any)
+              .getResult());
+  return success();
 }
 
 LogicalResult NVVMLowering::lowerReduce(ReduceOp op) {

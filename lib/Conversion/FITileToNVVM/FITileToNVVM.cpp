@@ -48,7 +48,8 @@ NVVMLowering::NVVMLowering(KernelOp kernel)
 LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
   createFunction();
   if (shared)
-    sharedBase = LLVM::AddressOfOp::create(b, loc, shared);
+    sharedBase = LLVM::PtrToIntOp::create(
+        b, loc, b.getI32Type(), LLVM::AddressOfOp::create(b, loc, shared));
   Operation *end = LLVM::ReturnOp::create(b, loc, ValueRange());
   b.setInsertionPoint(end);
   // What depends on the thread alone is computed here.
@@ -127,11 +128,20 @@ void NVVMLowering::createFunction() {
   beginItem = toIndex(parameter());
   endItem = toIndex(parameter());
   Value tid = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-  Value id = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), tid);
-  group = groups == 1 ? index(0) : divide(id, threads);
-  thread = groups == 1 ? id : remainder(id, threads);
-  lane = remainder(thread, kLanes);
-  warp = divide(thread, kLanes);
+  auto quotient = [&](Value value, int64_t by) -> Value {
+    return arith::DivUIOp::create(b, loc, value, i32(by));
+  };
+  auto rest = [&](Value value, int64_t by) -> Value {
+    return arith::RemUIOp::create(b, loc, value, i32(by));
+  };
+  group32 = groups == 1 ? i32(0) : quotient(tid, threads);
+  thread32 = groups == 1 ? tid : rest(tid, threads);
+  lane32 = rest(thread32, kLanes);
+  warp32 = quotient(thread32, kLanes);
+  group = fromI32(group32);
+  thread = fromI32(thread32);
+  lane = fromI32(lane32);
+  warp = fromI32(warp32);
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,11 +176,15 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
     if (!channel.getOffset())
       return channel.emitOpError("expected an offset: run fi-tile-allocate");
     ChanType type = channel.getType();
-    Value offset =
-        add(mul(scalar(slot.getNumber()), type.getBuffer().getBytes()),
-            *channel.getOffset());
+    auto times = [&](Value value, int64_t by) -> Value {
+      return arith::MulIOp::create(b, loc, value, i32(by));
+    };
+    Value offset = add32(
+        times(toI32(scalar(slot.getNumber())), type.getBuffer().getBytes()),
+        *channel.getOffset());
     if (schedule.getKeyWarps() > 1)
-      offset = add(offset, mul(group, llvm::alignTo(type.getBytes(), 1024)));
+      offset = arith::AddIOp::create(
+          b, loc, offset, times(group32, llvm::alignTo(type.getBytes(), 1024)));
     map.map(slot.getBuffer(), offset);
     return success();
   }
@@ -191,12 +205,14 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](GatherOp op) { return lowerGather(op); })
       .Case([&](CopyRowsOp op) { return lowerCopyRows(op); })
       .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
+      .Case([&](LocateOp op) { return lowerLocate(op); })
       .Case([&](ReadOp op) { return lowerRead(op); })
       .Case([&](DotOp op) { return lowerDot(op); })
       .Case([&](IotaOp op) { return lowerIota(op); })
       .Case([&](BroadcastOp op) { return lowerBroadcast(op); })
       .Case([&](MaskOp op) { return lowerMask(op); })
       .Case([&](ReduceOp op) { return lowerReduce(op); })
+      .Case([&](AnyOp op) { return lowerAny(op); })
       .Case([&](RelayoutOp op) { return lowerRelayout(op); })
       .Case<arith::ConstantOp>([&](Operation *op) { return lowerConstant(op); })
       .Case([&](tensor::SplatOp op) -> LogicalResult {
@@ -244,9 +260,10 @@ Value NVVMLowering::loadRange(Value number, bool end) {
   Value range =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), rangesPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
-  return loadField(
-      range, end ? offsetof(fi_key_range, end) : offsetof(fi_key_range, begin),
-      64);
+  return loadField(range,
+                   end ? offsetof(fi_key_range, end)
+                       : offsetof(fi_key_range, begin),
+                   64);
 }
 
 LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
@@ -293,9 +310,9 @@ LogicalResult NVVMLowering::lowerFor(Operation *operation) {
   auto op = cast<scf::ForOp>(operation);
   SmallVector<Value> inits = llvm::map_to_vector(
       op.getInits(), [&](Value value) { return scalar(value); });
-  auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
-                                 scalar(op.getUpperBound()),
-                                 scalar(op.getStep()), inits);
+  auto loop =
+      scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
+                         scalar(op.getUpperBound()), scalar(op.getStep()), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   map.map(op.getInductionVar(), loop.getInductionVar());
@@ -349,17 +366,16 @@ Value NVVMLowering::cursorAt(Value number, Value last, Value step) {
     return fromElements({at, last, key, end});
   };
   if (groups == 1) {
-    Value valid =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, last);
-    auto read =
-        scf::IfOp::create(b, loc, TypeRange{b.getIndexType(), b.getIndexType()},
-                          valid, true, true);
+    Value valid = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                        number, last);
+    auto read = scf::IfOp::create(
+        b, loc, TypeRange{b.getIndexType(), b.getIndexType()}, valid, true,
+        true);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(read.thenBlock());
       scf::YieldOp::create(
-          b, loc,
-          ValueRange{loadRange(number, false), loadRange(number, true)});
+          b, loc, ValueRange{loadRange(number, false), loadRange(number, true)});
       b.setInsertionPointToStart(read.elseBlock());
       scf::YieldOp::create(b, loc, ValueRange{index(0), index(0)});
     }
@@ -406,8 +422,8 @@ LogicalResult NVVMLowering::lowerCursor(CursorOp op) {
   Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
   Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
   Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
-  map.map(op.getResult(),
-          cursorAt(first, add(add(first, full), partial), index(op.getStep())));
+  map.map(op.getResult(), cursorAt(first, add(add(first, full), partial),
+                                   index(op.getStep())));
   return success();
 }
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h),
-// and how tiles go between memory and registers.
+// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h), and
+// how tiles go between memory and registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,7 +102,49 @@ Value NVVMLowering::rowOffset(const Argument &argument, Value row,
   return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
 }
 
-Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key) {
+/// Pages are counted in 32 bits, whatever the table's type; the runtime checks.
+Value NVVMLowering::loadEntry(Value view, Value entryIndex) {
+  const Argument &pages = arguments[*views.find(view)->second.pages];
+  auto load = LLVM::LoadOp::create(b, loc, pages.element,
+                                   address(pages, entryIndex));
+  load.setInvariant(true); // tables belong to the plan
+  if (pages.element.isInteger(32))
+    return load;
+  return arith::TruncIOp::create(b, loc, b.getI32Type(), load);
+}
+
+/// What the page table holds for a key: asked of the address arithmetic of the
+/// view, whose other operations are dead then.
+Value NVVMLowering::tableEntry(Value view, Value key) {
+  Value found;
+  KVRowAddress place = rowAddress(view, KVPart::Keys, key);
+  auto lookup = [&](Value entryIndex) -> Value {
+    found = loadEntry(view, entryIndex);
+    return fromI32(found);
+  };
+  place.lookup = lookup;
+  cast<KVViewTypeInterface>(view.getType()).buildRowOffset(b, loc, place);
+  return found;
+}
+
+Value NVVMLowering::clampedKey(Value first, Value row32) {
+  Value last = toI32(add(itemField(Field::KVLen), -1));
+  Value key = arith::AddIOp::create(b, loc, toI32(first), row32);
+  return fromI32(arith::MinSIOp::create(b, loc, key, last));
+}
+
+Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key,
+                                Value entry) {
+  KVRowAddress place = rowAddress(view, part, key);
+  auto lookup = [&](Value entryIndex) -> Value {
+    return entry ? entry : fromI32(loadEntry(view, entryIndex));
+  };
+  place.lookup = lookup;
+  return cast<KVViewTypeInterface>(view.getType())
+      .buildRowOffset(b, loc, place);
+}
+
+KVRowAddress NVVMLowering::rowAddress(Value view, KVPart part, Value key) {
   const View &lowered = views.find(view)->second;
   auto type = cast<KVViewTypeInterface>(view.getType());
   bool wantValues = part == KVPart::Values;
@@ -114,25 +156,17 @@ Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key) {
   place.head = itemField(Field::KVHead);
   place.key = key;
   place.tableBegin = loadField(itemPointer, offsetof(fi_item, table_begin), 64);
-  auto lookup = [&](Value entryIndex) -> Value {
-    const Argument &pages = arguments[*lowered.pages];
-    auto load =
-        LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
-    load.setInvariant(true); // tables belong to the plan
-    return toIndex(load);
-  };
-  place.lookup = lookup;
   int64_t page = type.getPageSize();
   if (page == ShapedType::kDynamic) {
     // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
     auto paged = cast<PagedKVType>(view.getType());
     unsigned dim = (paged.getFused() ? 2 : 1) +
                    (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
-    place.pageSize = pool.sizes[dim];
+    place.pageSize = fromI32(toI32(pool.sizes[dim]));
   } else if (page > 0) {
     place.pageSize = index(page);
   }
-  return type.buildRowOffset(b, loc, place);
+  return place;
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,7 +229,8 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
     if (pairs)
       offset = add(offset, laneColumn());
     for (auto [reg, column] : row.pairs) {
-      Value loaded = loadElements(argument, add(offset, column), pairs ? 2 : 1);
+      Value loaded =
+          loadElements(argument, add(offset, column), pairs ? 2 : 1);
       for (int64_t i = 0; i < (pairs ? 2 : 1); ++i)
         registers[reg + i] = pairs ? extract(loaded, i) : loaded;
     }
@@ -228,8 +263,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     if (pairs)
       offset = add(offset, laneColumn());
     for (auto [reg, column] : row.pairs) {
-      Value elements =
-          pairs ? shuffle(registers, {reg, reg + 1}) : extract(registers, reg);
+      Value elements = pairs ? shuffle(registers, {reg, reg + 1})
+                             : extract(registers, reg);
       storeElements(elements, argument, add(offset, column));
     }
   }
@@ -257,9 +292,8 @@ LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
   bool values = op.getPart() == KVPart::Values;
   const Argument &pool =
       arguments[values ? view.pools.back() : view.pools.front()];
-  Value last = add(itemField(Field::KVLen), -1);
   map.map(op.getResult(), loadTile(op.getType(), pool, [&](Value row) {
-            Value key = minimum(add(scalar(op.getKey()), row), last);
+            Value key = clampedKey(scalar(op.getKey()), toI32(row));
             return kvRowOffset(op.getView(), op.getPart(), key);
           }));
   return success();
@@ -303,9 +337,10 @@ LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
   map.map(op.getOutput(), loadTile(type, stateOutput, [&](Value row) {
             return mul(add(first, minimum(row, last)), columns);
           }));
-  map.map(op.getStatistic(),
-          loadTile(op.getStatistic().getType(), stateStatistic,
-                   [&](Value row) { return add(first, minimum(row, last)); }));
+  map.map(op.getStatistic(), loadTile(op.getStatistic().getType(),
+                                      stateStatistic, [&](Value row) {
+                                        return add(first, minimum(row, last));
+                                      }));
   return success();
 }
 

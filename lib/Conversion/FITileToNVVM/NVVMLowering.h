@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// State of lowering one kernel for a GPU. A tile becomes a vector of the
-// registers that one lane holds of it, so that elementwise work is the same
-// operation on vectors; what lanes and warps add to a register's position is a
-// value. A buffer becomes its byte offset in shared memory.
+// State of lowering one kernel for a GPU. A tile becomes a vector of the registers
+// that one lane holds of it, so that elementwise work is the same operation on
+// vectors; what lanes and warps add to a register's position is a value. A buffer
+// becomes its byte offset in shared memory.
 //
 // The members are implemented by topic: FITileToNVVM.cpp (signature, control
-// flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
-// Copy.cpp (copies into shared memory), Dot.cpp (products).
+// flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states), Copy.cpp
+// (copies into shared memory), Dot.cpp (products).
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +76,7 @@ private:
   LogicalResult lowerBroadcast(BroadcastOp op);
   LogicalResult lowerMask(MaskOp op);
   LogicalResult lowerReduce(ReduceOp op);
+  LogicalResult lowerAny(AnyOp op);
   LogicalResult lowerRelayout(RelayoutOp op);
   LogicalResult lowerMath(Operation *op);
   Value combine(ReduceKind kind, Value a, Value b);
@@ -93,7 +94,13 @@ private:
   Value address(const Argument &argument, Value offset);
   Value rowOffset(const Argument &argument, Value row, int64_t group,
                   bool clamp);
-  Value kvRowOffset(Value view, KVPart part, Value key);
+  /// `entry`, if given, is what the page table holds for the key.
+  Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {});
+  KVRowAddress rowAddress(Value view, KVPart part, Value key);
+  Value loadEntry(Value view, Value entryIndex);
+  Value tableEntry(Value view, Value key);
+  /// The key of a row of a tile, not beyond the last; i32 arithmetic.
+  Value clampedKey(Value first, Value row32);
   Value loadElements(const Argument &argument, Value offset, int64_t count);
   void storeElements(Value elements, const Argument &argument, Value offset);
   /// The rows that registers of this lane lie in, and for each its registers by
@@ -123,9 +130,25 @@ private:
 
   //===--- Copies (Copy.cpp) ----------------------------------------------===//
 
-  /// Copies the rows of a buffer, chunk by chunk, asynchronously.
+  /// How the threads of a group share the chunks of a buffer.
+  struct ChunkMap {
+    ChunkMap(BufType type, int64_t threads);
+    int64_t elements; // of a chunk
+    int64_t chunks;   // of a row with data
+    int64_t padded;   // of a row in all
+    int64_t threads, total;
+    /// Rows from one turn of a thread to its next; 0 where turns are unlike.
+    int64_t rowsPerTurn;
+    int64_t getTurns() const { return llvm::divideCeil(total, threads); }
+  };
+  /// Copies the rows of a buffer, chunk by chunk, asynchronously. `offsetOf`
+  /// gets a row (i32) and the number of the turn.
   void copyRows(BufType type, Value buffer, const Argument &source,
-                llvm::function_ref<Value(Value)> offsetOf);
+                llvm::function_ref<Value(Value, int64_t)> offsetOf);
+  Value chunkNumber(const ChunkMap &chunks, int64_t turn);
+  Value chunkRow(const ChunkMap &chunks, int64_t turn);
+  LogicalResult lowerLocate(LocateOp op);
+  Value sharedPointerAt(Value offset);
   LogicalResult lowerCopyRows(CopyRowsOp op);
   LogicalResult lowerCopyKV(CopyKVOp op);
 
@@ -134,12 +157,21 @@ private:
   LogicalResult lowerDot(DotOp op);
   LogicalResult lowerRead(ReadOp op);
   /// Four 8 x 8 matrices: each lane gives the address of one row.
-  llvm::SmallVector<Value> loadMatrices(Value buffer, Value laneOffset,
-                                        int64_t offset, bool transpose);
-  /// Byte offset of a lane's row in a block of matrices: `rowBit` and
+  llvm::SmallVector<Value> loadMatrices(Value pointer, int64_t offset,
+                                        bool transpose);
+  /// Byte offset of a lane's row in a block of matrices (i32): `rowBit` and
   /// `chunkBit` say which bit of the matrix's number moves 8 rows or one chunk.
-  Value matrixOffset(SmemAttr layout, int64_t rowBit, int64_t chunkBit,
-                     int64_t chunk);
+  Value matrixOffset(SmemAttr layout, int64_t rowBit, int64_t chunkBit);
+  /// Where a lane's rows of blocks of matrices lie: a pointer for each place of
+  /// a chunk in its group of 8, what is beyond is a constant.
+  struct MatrixRows {
+    std::array<Value, 8> pointers;
+    bool swizzled;
+  };
+  MatrixRows locateMatrices(SmemAttr layout, Value buffer, int64_t rowBit,
+                            int64_t chunkBit);
+  llvm::SmallVector<Value> loadMatrices(MatrixRows &rows, int64_t chunk,
+                                        int64_t offset, bool transpose);
 
   //===--- Small builders -------------------------------------------------===//
 
@@ -154,6 +186,9 @@ private:
   Value divide(Value a, int64_t b);
   Value remainder(Value a, int64_t b);
   Value toI64(Value value);
+  Value toI32(Value value);
+  Value fromI32(Value value);
+  Value add32(Value a, int64_t b);
   Value toIndex(Value value);
   Value scalar(Value value) { return map.lookupOrDefault(value); }
   const Argument &argumentOf(Value memref) {
@@ -169,14 +204,15 @@ private:
 
   llvm::SmallVector<Argument> arguments;
   llvm::DenseMap<Value, View> views;
-  llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t, int64_t>, Value>
-      matrixOffsets;
+  llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t>, Value> matrixOffsets;
   mlir::IRMapping map;
   Value itemsPointer, rangesPointer, beginItem, endItem, itemPointer;
   Argument stateOutput, stateStatistic;
-  /// Thread within the group of warps that shares a tile; all index.
+  /// Thread within the group of warps that shares a tile; all index, and the
+  /// same as i32 for addresses in shared memory.
   Value thread, lane, warp, group;
-  Value sharedBase;
+  Value thread32, lane32, warp32, group32;
+  Value sharedBase; // i32
   /// Where values that depend on the thread alone are computed.
   mlir::OpBuilder entry;
 };

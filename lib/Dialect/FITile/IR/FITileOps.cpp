@@ -528,6 +528,13 @@ LogicalResult MaskOp::verify() {
   return success();
 }
 
+LogicalResult AnyOp::verify() {
+  if (!tileType(getSource()).getElementType().isInteger(1))
+    return emitOpError("expected a tile of i1, but got ")
+           << getSource().getType() << " [TILE26]";
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   RankedTensorType from = tileType(getSource()), to = getType();
   if (from.getDimSize(0) != to.getDimSize(0) ||

@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // With `stages` buffers, the copies of keys and values run `stages - 1` visited
-// tiles ahead of their use: the first ones are started before the loops, and
-// each iteration starts those of a later tile, which a cursor finds. The cursor
-// goes through consecutive loops over an item's tiles, from full into partial
-// ones.
+// tiles ahead of their use: the first ones are started before the loops, and each
+// iteration starts those of a later tile, which a cursor finds. The cursor goes
+// through consecutive loops over an item's tiles, from full into partial ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,56 +127,121 @@ private:
         point = op;
     OpBuilder b(point);
     Location loc = first.getLoc();
-    Value cursor = CursorOp::create(b, loc, first.getItem(), step);
-    for (int64_t ahead = 0; ahead + 1 < stages; ++ahead) {
+    Ahead ahead;
+    ahead.cursor = CursorOp::create(b, loc, first.getItem(), step);
+    lookUp(b, transfers.front(), ahead);
+    for (int64_t number = 0; number + 1 < stages; ++number) {
       for (Transfer &transfer : transfers.front())
-        start(b, transfer, cursor);
-      cursor = AdvanceOp::create(b, loc, cursor.getType(), cursor, step);
+        start(b, transfer, ahead);
+      advance(b, loc, transfers.front(), ahead, step);
     }
     for (auto [loop, itsTransfers] : llvm::zip(loops, transfers))
-      cursor = pipeline(loop, itsTransfers, cursor, step);
+      ahead = pipeline(loop, itsTransfers, ahead, step);
   }
 
-  void start(OpBuilder &b, Transfer &transfer, Value cursor) {
+  /// The tile whose copies are started next.
+  struct Ahead {
+    Value cursor;
+    /// Of page tables, by view and shape of a buffer.
+    SmallVector<Value> entries;
+    SmallVector<Value> getValues() const {
+      SmallVector<Value> values = {cursor};
+      llvm::append_range(values, entries);
+      return values;
+    }
+    void setValues(ValueRange values) {
+      cursor = values.front();
+      llvm::copy(values.drop_front(), entries.begin());
+    }
+  };
+
+  /// The transfers whose view has a page table, one for each table and shape.
+  SmallVector<Transfer *> lookups(MutableArrayRef<Transfer> transfers) {
+    SmallVector<Transfer *> result;
+    for (Transfer &transfer : transfers) {
+      auto view = transfer.copy.getView().getDefiningOp<ViewOp>();
+      bool known = llvm::any_of(result, [&](Transfer *other) {
+        return sharesEntries(*other, transfer);
+      });
+      if (view && view.getPages() && !known)
+        result.push_back(&transfer);
+    }
+    return result;
+  }
+  static bool sharesEntries(Transfer &a, Transfer &b) {
+    return a.copy.getView() == b.copy.getView() &&
+           a.copy.getBuffer().getType() == b.copy.getBuffer().getType();
+  }
+
+  void lookUp(OpBuilder &b, MutableArrayRef<Transfer> transfers, Ahead &ahead) {
+    ahead.entries.clear();
+    for (Transfer *transfer : lookups(transfers)) {
+      CopyKVOp copy = transfer->copy;
+      auto place = CursorKeyOp::create(b, copy.getLoc(), ahead.cursor);
+      ahead.entries.push_back(LocateOp::create(
+          b, copy.getLoc(),
+          EntriesType::get(&getContext(), copy.getBuffer().getType()),
+          copy.getView(), copy.getItem(), place.getKey(), place.getValid()));
+    }
+  }
+
+  void advance(OpBuilder &b, Location loc, MutableArrayRef<Transfer> transfers,
+               Ahead &ahead, int64_t step) {
+    ahead.cursor = AdvanceOp::create(b, loc, ahead.cursor.getType(),
+                                     ahead.cursor, step);
+    lookUp(b, transfers, ahead);
+  }
+
+  void start(OpBuilder &b, Transfer &transfer, Ahead &ahead) {
     Location loc = transfer.copy.getLoc();
     Value channel = transfer.acquire.getChannel();
-    auto place = CursorKeyOp::create(b, loc, cursor);
+    auto place = CursorKeyOp::create(b, loc, ahead.cursor);
     auto free = AcquireOp::create(b, loc, channel);
+    Value entries;
+    for (Value known : ahead.entries)
+      if (cast<EntriesType>(known.getType()).getBuffer() ==
+          transfer.copy.getBuffer().getType())
+        entries = known;
     CopyKVOp::create(b, loc, transfer.copy.getPart(), transfer.copy.getView(),
                      transfer.copy.getItem(), place.getKey(), free,
-                     place.getValid());
+                     place.getValid(), entries);
     CommitOp::create(b, loc, channel);
   }
 
-  /// Rebuilds a loop so that it carries the cursor; returns the cursor after
+  /// Rebuilds a loop so that it carries the tile ahead; returns the one after
   /// it.
-  Value pipeline(ForKeysOp loop, MutableArrayRef<Transfer> transfers,
-                 Value cursor, int64_t step) {
+  Ahead pipeline(ForKeysOp loop, MutableArrayRef<Transfer> transfers,
+                 Ahead ahead, int64_t step) {
     OpBuilder b(loop);
     Location loc = loop.getLoc();
     SmallVector<Value> inits(loop.getInits());
-    inits.push_back(cursor);
+    unsigned own = inits.size();
+    llvm::append_range(inits, ahead.getValues());
     auto carrying = ForKeysOp::create(b, loc, loop.getItem(), inits,
                                       loop.getPart(), loop.getStep());
     Block &body = carrying.getBody().front(), &old = loop.getBody().front();
     body.getOperations().splice(body.end(), old.getOperations());
     for (auto [from, to] : llvm::zip(old.getArguments(), body.getArguments()))
       from.replaceAllUsesWith(to);
-    Value ahead = body.getArguments().back();
+    ahead.setValues(carrying.getCarried().drop_front(own));
     for (Transfer &transfer : transfers) {
       b.setInsertionPointAfter(transfer.get);
       start(b, transfer, ahead);
+    }
+    Operation *yield = body.getTerminator();
+    b.setInsertionPoint(yield);
+    advance(b, loc, transfers, ahead, step);
+    for (Value value : ahead.getValues())
+      yield->insertOperands(yield->getNumOperands(), value);
+    for (Transfer &transfer : transfers) {
       transfer.commit.erase();
       transfer.copy.erase();
       transfer.acquire.erase();
     }
-    Operation *yield = body.getTerminator();
-    b.setInsertionPoint(yield);
-    Value next = AdvanceOp::create(b, loc, ahead.getType(), ahead, step);
-    yield->insertOperands(yield->getNumOperands(), next);
-    loop->replaceAllUsesWith(carrying.getResults().drop_back());
+    loop->replaceAllUsesWith(carrying.getResults().take_front(own));
     loop.erase();
-    return carrying.getResults().back();
+    ahead.setValues(carrying.getResults().drop_front(own));
+    return ahead;
   }
 };
 

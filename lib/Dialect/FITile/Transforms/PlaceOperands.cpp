@@ -132,7 +132,7 @@ private:
     Location loc = load.getLoc();
     auto free = AcquireOp::create(b, loc, channel);
     CopyKVOp::create(b, loc, load.getPart(), load.getView(), load.getItem(),
-                     load.getKey(), free, Value());
+                     load.getKey(), free, Value(), Value());
     CommitOp::create(b, loc, channel);
     // The copy is waited for where it is first read.
     Operation *first = firstUse(load.getResult(), load->getBlock());

@@ -126,6 +126,17 @@ def FITile_ChanType : FITile_Type<"Chan", "chan"> {
   }];
 }
 
+def FITile_EntriesType : FITile_Type<"Entries", "entries"> {
+  let summary = "what the page table holds for the rows of a buffer";
+  let description = [{
+    Each thread has the entries of the rows that it copies into a buffer of the type.
+
+    Example: `!fi_tile.entries<!fi_tile.buf<64x128xf16, #sw>>`
+  }];
+  let parameters = (ins "::fi::tile::BufType":$buffer);
+  let assemblyFormat = "`<` qualified($buffer) `>`";
+}
+
 def FITile_CursorType : FITile_Type<"Cursor", "cursor"> {
   let summary = "a place in the sequence of an item's visited key tiles";
 }

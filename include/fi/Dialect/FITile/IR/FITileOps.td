@@ -404,6 +404,21 @@ def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
   let hasFolder = 1;
 }
 
+def FITile_AnyOp : FITile_Op<"any", [Pure]> {
+  let summary = "whether any element is true";
+  let description = [{
+    Of those that the lanes of one warp hold: the answer may differ between warps,
+    and nothing that warps do together may depend on it. Without layouts: of the
+    tile.
+
+    Example: `%b = fi_tile.any %c : tensor<128x1xi1>`
+  }];
+  let arguments = (ins FITile_Tile:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Normalisers, until fi-tile-online-softmax
 //===----------------------------------------------------------------------===//

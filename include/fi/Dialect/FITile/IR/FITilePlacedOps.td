@@ -107,7 +107,7 @@ def FITile_CopyRowsOp : FITile_Op<"copy_rows", [
 }
 
 def FITile_CopyKVOp : FITile_Op<"copy_kv", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts a copy of keys or values to a buffer";
   let description = [{
     Rows as in `fi_tile.load_kv`; nothing is copied where `valid` is given and false.
@@ -116,12 +116,31 @@ def FITile_CopyKVOp : FITile_Op<"copy_kv", [
   }];
   let arguments = (ins FITile_KVPartAttr:$part, FI_AnyKVView:$view,
                        FITile_ItemType:$item, Index:$key,
-                       FITile_BufType:$buffer, Optional<I1>:$valid);
+                       FITile_BufType:$buffer, Optional<I1>:$valid,
+                       Optional<FITile_EntriesType>:$entries);
   let assemblyFormat = [{
     custom<EnumKeyword>($part) $view `[` $item `,` $key `]` `to` $buffer
-    (`if` $valid^)? attr-dict `:` qualified(type($view)) `,` qualified(type($buffer))
+    (`if` $valid^)? (`entries` `(` $entries^ `:` qualified(type($entries)) `)`)?
+    attr-dict `:` qualified(type($view)) `,` qualified(type($buffer))
   }];
   let hasVerifier = 1;
+}
+
+def FITile_LocateOp : FITile_Op<"locate", [MemoryEffects<[MemRead]>]> {
+  let summary = "looks the pages of a tile of keys up";
+  let description = [{
+    For copies of keys or values that come later: the table is read ahead of them.
+    Where `valid` is false nothing is read.
+
+    Example: `%e = fi_tile.locate %kv[%it, %t] if %valid : !kv -> !fi_tile.entries<!b>`
+  }];
+  let arguments = (ins FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key,
+                       I1:$valid);
+  let results = (outs FITile_EntriesType:$result);
+  let assemblyFormat = [{
+    $view `[` $item `,` $key `]` `if` $valid attr-dict `:` qualified(type($view))
+    `->` qualified(type($result))
+  }];
 }
 
 def FITile_ReadOp : FITile_Op<"read", [MemoryEffects<[MemRead]>]> {

@@ -62,6 +62,44 @@ def FITileLegalizeDtypes : Pass<"fi-tile-legalize-dtypes", "::fi::tile::KernelOp
   ];
 }
 
+def FITileCommuteScale : Pass<"fi-tile-commute-scale", "::fi::tile::KernelOp"> {
+  let summary = "Scale scores after masks and maxima";
+  let description = [{
+    A positive constant factor of scores moves behind `fi_tile.mask` and
+    `fi_tile.reduce max`, where it multiplies one value per row; what remains of it,
+    in the difference to the subtrahend, may be contracted with that.
+
+    Numeric effect: contracts one product and difference.
+
+    ```mlir
+    %x = arith.mulf %s, %c : tensor<128x64xf32>
+    %m = fi_tile.reduce max %x : tensor<128x64xf32> -> tensor<128x1xf32>
+    ```
+    becomes
+    ```mlir
+    %n = fi_tile.reduce max %s : tensor<128x64xf32> -> tensor<128x1xf32>
+    %m = arith.mulf %n, %d : tensor<128x1xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::fi::tile::FITileDialect"
+  ];
+}
+
+def FITileSkipRescale : Pass<"fi-tile-skip-rescale", "::fi::tile::KernelOp"> {
+  let summary = "Multiply accumulators only where a factor is not 1";
+  let description = [{
+    The accumulator's product with a factor per row goes into a branch that is taken
+    where a row of the warp has a factor other than 1.
+
+    Numeric effect: none.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::fi::tile::FITileDialect"
+  ];
+}
+
 def FITilePlaceOperands : Pass<"fi-tile-place-operands", "::fi::tile::KernelOp"> {
   let summary = "Put operands of products into shared memory";
   let description = [{
