@@ -124,7 +124,7 @@ void NVVMLowering::createFunction() {
   stateOutput.base = parameter();
   stateStatistic.base = parameter();
   stateOutput.element = stateStatistic.element = b.getF32Type();
-  parameter(); // counters
+  countersPointer = parameter();
   beginItem = toIndex(parameter());
   endItem = toIndex(parameter());
   Value tid = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
@@ -202,6 +202,13 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
+      .Case([&](ShareStateOp op) { return lowerShareState(op); })
+      .Case([&](LoadGroupStateOp op) { return lowerLoadGroupState(op); })
+      .Case([&](ArriveLastOp op) { return lowerArriveLast(op); })
+      .Case([&](GroupsOp op) -> LogicalResult {
+        map.map(op.getResult(), index(getGroups()));
+        return success();
+      })
       .Case([&](GatherOp op) { return lowerGather(op); })
       .Case([&](CopyRowsOp op) { return lowerCopyRows(op); })
       .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
@@ -245,7 +252,12 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   itemPointer =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
-  return lowerBlock(op.getBody().front());
+  if (failed(lowerBlock(op.getBody().front())))
+    return failure();
+  // What groups have of one another is read before the next item comes.
+  if (getGroups() > 1)
+    NVVM::Barrier0Op::create(b, loc);
+  return success();
 }
 
 /// Values of a terminator's operands, in the lowered program.
@@ -504,7 +516,8 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
     ModuleOp module = getOperation();
     LLVM::GlobalOp shared;
     bool needed = llvm::any_of(module.getOps<KernelOp>(), [](KernelOp kernel) {
-      return !kernel.getBody().getOps<ChannelOp>().empty();
+      auto bytes = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
+      return bytes && bytes.getInt() > 0;
     });
     if (needed) {
       OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
@@ -518,6 +531,12 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
     llvm::StringMap<SmallVector<int64_t>> alignments;
     for (KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<KernelOp>())) {
+      if (kernel.getSchedule().getKeyWarps() > 1 &&
+          kernel.getSchedule().getWarps() > 1) {
+        kernel.emitOpError("expected 'warps' of 1 with 'key_warps', but got ")
+            << kernel.getSchedule().getWarps() << " [SCH4]";
+        return signalPassFailure();
+      }
       if (kernel.getSchedule().getWarps() == 0) {
         kernel.emitOpError("expected a schedule with 'warps' [SCH4]");
         return signalPassFailure();

@@ -13,6 +13,7 @@
 #include "NVVMLowering.h"
 #include "fi/ABI/KernelABI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -62,6 +63,8 @@ Value NVVMLowering::itemField(Field field) {
       return {offsetof(fi_item, slot), 32};
     case Field::SlotCount:
       return {offsetof(fi_item, slot_count), 32};
+    case Field::FirstSlot:
+      return {offsetof(fi_item, first_slot), 32};
     }
     return {0, 32};
   }();
@@ -83,6 +86,12 @@ static Type storedType(Type element, Builder &b) {
 
 Value NVVMLowering::address(const Argument &argument, Value offset) {
   Type element = storedType(argument.element, b);
+  if (argument.shared) {
+    Value bytes = arith::MulIOp::create(
+        b, loc, toI32(offset), i32(element.getIntOrFloatBitWidth() / 8));
+    return sharedPointerAt(
+        arith::AddIOp::create(b, loc, argument.base, bytes));
+  }
   return LLVM::GEPOp::create(b, loc, globalPointer, element, argument.base,
                              ArrayRef<LLVM::GEPArg>{toI64(offset)});
 }
@@ -220,7 +229,8 @@ NVVMLowering::rowsOf(RankedTensorType type) {
 Value NVVMLowering::laneColumn() { return mul(remainder(lane, kQuad), 2); }
 
 Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
-                             llvm::function_ref<Value(Value)> offsetOf) {
+                             llvm::function_ref<Value(Value)> offsetOf,
+                             bool byGroup) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool pairs = layout.overColumns();
   SmallVector<Value> registers(layout.getRegisters());
@@ -228,6 +238,8 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
     Value offset = offsetOf(row.row);
     if (pairs)
       offset = add(offset, laneColumn());
+    if (pairs && byGroup)
+      offset = add(offset, mul(group, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
       Value loaded =
           loadElements(argument, add(offset, column), pairs ? 2 : 1);
@@ -244,13 +256,20 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
 
 void NVVMLowering::storeTile(Value registers, RankedTensorType type,
                              const Argument &argument, Value rowLimit,
-                             llvm::function_ref<Value(Value)> offsetOf) {
+                             llvm::function_ref<Value(Value)> offsetOf,
+                             bool byGroup) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool pairs = layout.overColumns();
   Value writes;
-  if (!pairs) // one lane of those that share a row
+  if (!pairs) { // one lane of those that share a row, of one group
     writes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                    remainder(lane, kQuad), index(0));
+    if (byGroup)
+      writes = arith::AndIOp::create(
+          b, loc, writes,
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group,
+                                index(0)));
+  }
   for (RowOfRegisters &row : rowsOf(type)) {
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                          row.row, rowLimit);
@@ -262,6 +281,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     Value offset = offsetOf(row.row);
     if (pairs)
       offset = add(offset, laneColumn());
+    if (pairs && byGroup)
+      offset = add(offset, mul(group, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
       Value elements = pairs ? shuffle(registers, {reg, reg + 1})
                              : extract(registers, reg);
@@ -281,9 +302,11 @@ LogicalResult NVVMLowering::lowerLoadRows(LoadRowsOp op) {
 LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
   const Argument &target = argumentOf(op.getTarget());
   storeTile(map.lookup(op.getTile()), op.getTile().getType(), target,
-            itemField(Field::RowCount), [&](Value row) {
+            itemField(Field::RowCount),
+            [&](Value row) {
               return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
-            });
+            },
+            op.getByGroup());
   return success();
 }
 
@@ -318,29 +341,138 @@ LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
 
 LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
   RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1);
+  int64_t columns = type.getDimSize(1) * (op.getByGroup() ? getGroups() : 1);
   Value first = mul(itemField(Field::Slot), type.getDimSize(0));
   Value limit = itemField(Field::RowCount);
   storeTile(map.lookup(op.getOutput()), type, stateOutput, limit,
-            [&](Value row) { return mul(add(first, row), columns); });
+            [&](Value row) { return mul(add(first, row), columns); },
+            op.getByGroup());
   storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
-            stateStatistic, limit, [&](Value row) { return add(first, row); });
+            stateStatistic, limit, [&](Value row) { return add(first, row); },
+            op.getByGroup());
   return success();
 }
 
 LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
   RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1);
-  Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
+  int64_t columns = type.getDimSize(1) * (op.getByGroup() ? getGroups() : 1);
+  Value slot = add(itemField(op.getOfTile() ? Field::FirstSlot : Field::Slot),
+                   scalar(op.getIndex()));
   Value first = mul(slot, type.getDimSize(0));
   Value last = add(itemField(Field::RowCount), -1);
-  map.map(op.getOutput(), loadTile(type, stateOutput, [&](Value row) {
-            return mul(add(first, minimum(row, last)), columns);
-          }));
-  map.map(op.getStatistic(), loadTile(op.getStatistic().getType(),
-                                      stateStatistic, [&](Value row) {
-                                        return add(first, minimum(row, last));
-                                      }));
+  map.map(op.getOutput(),
+          loadTile(type, stateOutput,
+                   [&](Value row) {
+                     return mul(add(first, minimum(row, last)), columns);
+                   },
+                   op.getByGroup()));
+  map.map(op.getStatistic(),
+          loadTile(op.getStatistic().getType(), stateStatistic,
+                   [&](Value row) { return add(first, minimum(row, last)); }));
+  return success();
+}
+
+std::pair<NVVMLowering::Argument, NVVMLowering::Argument>
+NVVMLowering::groupState(int64_t offset, Value number, int64_t rows,
+                         int64_t columns) {
+  auto whole = RankedTensorType::get({rows, columns}, b.getF32Type());
+  Argument output, statistic;
+  output.element = statistic.element = b.getF32Type();
+  output.shared = statistic.shared = true;
+  output.base = add32(
+      arith::MulIOp::create(b, loc, number, i32(getGroupStateBytes(whole))),
+      offset);
+  statistic.base = add32(output.base, rows * getGroupStatePitch(columns));
+  return {output, statistic};
+}
+
+LogicalResult NVVMLowering::lowerShareState(ShareStateOp op) {
+  RankedTensorType type = op.getOutput().getType();
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  if (!op.getOffset())
+    return op.emitOpError("expected an offset: run fi-tile-allocate");
+  auto [output, statistic] = groupState(*op.getOffset(), group32, rows, columns);
+  // The channels' place: everybody has read what was there.
+  NVVM::Barrier0Op::create(b, loc);
+  storeTile(map.lookup(op.getOutput()), type, output, index(rows),
+            [&](Value row) {
+              return mul(row, getGroupStatePitch(columns) / 4);
+            });
+  storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
+            statistic, index(rows), [](Value row) { return row; });
+  NVVM::Barrier0Op::create(b, loc);
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadGroupState(LoadGroupStateOp op) {
+  RankedTensorType type = op.getOutput().getType();
+  int64_t rows = type.getDimSize(0), columns = op.getColumns();
+  if (!op.getOffset())
+    return op.emitOpError("expected an offset: run fi-tile-allocate");
+  if (type.getDimSize(1) * getGroups() != columns)
+    return op.emitOpError("expected a share of ")
+           << columns << " / " << getGroups() << " columns, but got " << type;
+  auto [output, statistic] = groupState(
+      *op.getOffset(), toI32(scalar(op.getIndex())), rows, columns);
+  map.map(op.getOutput(), loadTile(type, output,
+                                   [&](Value row) {
+                                     return mul(row,
+                                                getGroupStatePitch(columns) / 4);
+                                   },
+                                   /*byGroup=*/true));
+  map.map(op.getStatistic(),
+          loadTile(op.getStatistic().getType(), statistic,
+                   [](Value row) { return row; }));
+  return success();
+}
+
+/// Stores of all threads, then one thread's fence and count, then everybody's
+/// loads: PTX orders them by the barriers and fences between.
+LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
+  if (!op.getOffset())
+    return op.emitOpError("expected an offset: run fi-tile-allocate");
+  auto fence = [&] {
+    LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "device");
+  };
+  Value flag = sharedPointerAt(i32(*op.getOffset()));
+  Value slot = toI64(itemField(Field::FirstSlot));
+  Value counter =
+      LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(),
+                          countersPointer, ArrayRef<LLVM::GEPArg>{slot});
+  NVVM::Barrier0Op::create(b, loc);
+  Value leads = arith::AndIOp::create(
+      b, loc,
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread32, i32(0)),
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group32, i32(0)));
+  auto branch = scf::IfOp::create(b, loc, leads, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    fence();
+    Value before = LLVM::AtomicRMWOp::create(
+        b, loc, LLVM::AtomicBinOp::add, counter, i32(1),
+        LLVM::AtomicOrdering::monotonic, "device");
+    Value all = toI32(add(itemField(Field::SlotCount), -1));
+    Value last = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before,
+                                       all);
+    auto reset = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(reset.thenBlock());
+      LLVM::StoreOp::create(b, loc, i32(0), counter, /*alignment=*/4);
+      fence();
+    }
+    LLVM::StoreOp::create(
+        b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), last), flag,
+        /*alignment=*/4);
+  }
+  NVVM::Barrier0Op::create(b, loc);
+  Value told = LLVM::LoadOp::create(b, loc, b.getI32Type(), flag,
+                                    /*alignment=*/4);
+  fence();
+  map.map(op.getResult(), arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                                told, i32(0))
+                              .getResult());
   return success();
 }
 

@@ -43,6 +43,7 @@ private:
   struct Argument {
     Value base; // pointer to global memory, or the scalar
     Type element;
+    bool shared = false; // the base is an offset in shared memory, i32
     llvm::SmallVector<Value> sizes, strides; // index
   };
   struct View {
@@ -115,16 +116,27 @@ private:
   Value laneColumn();
   /// Loads a tile row by row: `offsetOf` gives a row's first element.
   Value loadTile(mlir::RankedTensorType type, const Argument &argument,
-                 llvm::function_ref<Value(Value)> offsetOf);
+                 llvm::function_ref<Value(Value)> offsetOf,
+                 bool byGroup = false);
   void storeTile(Value registers, mlir::RankedTensorType type,
                  const Argument &argument, Value rowLimit,
-                 llvm::function_ref<Value(Value)> offsetOf);
+                 llvm::function_ref<Value(Value)> offsetOf,
+                 bool byGroup = false);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerStoreKV(StoreKVOp op);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
+  LogicalResult lowerShareState(ShareStateOp op);
+  LogicalResult lowerLoadGroupState(LoadGroupStateOp op);
+  LogicalResult lowerArriveLast(ArriveLastOp op);
+  /// Outputs and statistic of a group's state.
+  std::pair<Argument, Argument> groupState(int64_t offset, Value number,
+                                           int64_t rows, int64_t columns);
+  int64_t getGroups() const {
+    return std::max<int64_t>(1, schedule.getKeyWarps());
+  }
   LogicalResult lowerGather(GatherOp op);
   Value gatherElement(const Argument &argument, ArrayRef<Value> indices);
 
@@ -206,7 +218,8 @@ private:
   llvm::DenseMap<Value, View> views;
   llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t>, Value> matrixOffsets;
   mlir::IRMapping map;
-  Value itemsPointer, rangesPointer, beginItem, endItem, itemPointer;
+  Value itemsPointer, rangesPointer, countersPointer;
+  Value beginItem, endItem, itemPointer;
   Argument stateOutput, stateStatistic;
   /// Thread within the group of warps that shares a tile; all index, and the
   /// same as i32 for addresses in shared memory.

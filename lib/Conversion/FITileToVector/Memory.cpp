@@ -197,6 +197,8 @@ Value KernelLowering::itemField(Field field) {
       return {offsetof(fi_item, slot), 32};
     case Field::SlotCount:
       return {offsetof(fi_item, slot_count), 32};
+    case Field::FirstSlot:
+      return {offsetof(fi_item, first_slot), 32};
     }
     return {0, 32};
   }();

@@ -72,7 +72,20 @@ private:
                                [&](unsigned index) { return argument(index); });
   }
   Value loadSink(int64_t tileRows);
-  void storeOutputs(Value output, Value statistic);
+  void storeOutputs(Value output, Value statistic, bool byGroup = false);
+  void storeMerged(Value output, Value statistic, int64_t rows, bool byGroup);
+  std::pair<Value, Value>
+  foldStates(Value count,
+             llvm::function_ref<std::pair<Value, Value>(Value)> load);
+  std::pair<Value, Value> mergeGroups(Value output, Value statistic,
+                                      ScheduleAttr schedule);
+  std::pair<Value, Value> mergeSlots(KernelOp kernel, RankedTensorType type,
+                                     bool ofTile, bool byGroup);
+  /// Whether a body merges the pieces of its tiles, so that no launch after it
+  /// does.
+  bool mergesItself(ScheduleAttr schedule) {
+    return schedule.getWarps() > 0 && op.getNormaliser().canMerge();
+  }
 
   OpBuilder &b;
   Location loc;
@@ -302,16 +315,17 @@ Value AttentionStage::loadSink(int64_t tileRows) {
                           ValueRange{queryHead});
 }
 
-void AttentionStage::storeOutputs(Value output, Value statistic) {
+void AttentionStage::storeOutputs(Value output, Value statistic,
+                                  bool byGroup) {
   Value target = argument(destinations.output);
   Type element = cast<MemRefType>(target.getType()).getElementType();
   auto type = cast<RankedTensorType>(output.getType());
   if (element != type.getElementType())
     output = arith::TruncFOp::create(b, loc, type.clone(element), output);
-  StoreRowsOp::create(b, loc, output, target, item, group);
+  StoreRowsOp::create(b, loc, output, target, item, group, byGroup);
   if (destinations.statistic)
     StoreRowsOp::create(b, loc, statistic, argument(*destinations.statistic),
-                        item, group);
+                        item, group, byGroup);
 }
 
 KernelOp AttentionStage::buildBody(StringRef kernelName,
@@ -373,15 +387,102 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   }
   Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                       field(Field::Slot), index(0));
+  bool hasGroups = schedule.getKeyWarps() > 1;
+  Value output, statistic;
+  if (hasGroups) {
+    auto own = finalize(Value());
+    std::tie(output, statistic) = mergeGroups(own.getOutput(),
+                                              own.getStatistic(), schedule);
+  }
   auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
-  auto final = finalize(loadSink(rows));
-  storeOutputs(final.getOutput(), final.getStatistic());
+  if (hasGroups) {
+    storeMerged(output, statistic, rows, /*byGroup=*/true);
+  } else {
+    auto final = finalize(loadSink(rows));
+    storeOutputs(final.getOutput(), final.getStatistic());
+  }
   b.setInsertionPointToStart(branch.elseBlock());
-  final = finalize(Value());
-  StoreStateOp::create(b, loc, final.getOutput(), final.getStatistic(),
-                       kernel.getWork(), item);
+  if (!hasGroups) {
+    auto final = finalize(Value());
+    output = final.getOutput();
+    statistic = final.getStatistic();
+  }
+  StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
+                       hasGroups);
+  if (!mergesItself(schedule))
+    return kernel;
+  // Whoever stores the last piece of a tile merges them all, in split order.
+  Value last =
+      ArriveLastOp::create(b, loc, kernel.getWork(), item, IntegerAttr());
+  auto merging = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(merging.thenBlock());
+  std::tie(output, statistic) =
+      mergeSlots(kernel, cast<RankedTensorType>(output.getType()),
+                 /*ofTile=*/true, hasGroups);
+  storeMerged(output, statistic, rows, hasGroups);
   return kernel;
+}
+
+/// States of `count` parts, loaded by number, folded in their order.
+std::pair<Value, Value> AttentionStage::foldStates(
+    Value count, llvm::function_ref<std::pair<Value, Value>(Value)> load) {
+  auto [output, statistic] = load(index(0));
+  auto loop = scf::ForOp::create(b, loc, index(1), count, index(1),
+                                 ValueRange{output, statistic});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  auto [nextOutput, nextStatistic] = load(loop.getInductionVar());
+  auto merged = tile::MergeOp::create(
+      b, loc, TypeRange{output.getType(), statistic.getType()},
+      op.getNormaliser(), loop.getRegionIterArgs()[0],
+      loop.getRegionIterArgs()[1], nextOutput, nextStatistic);
+  scf::YieldOp::create(b, loc, merged.getResults());
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
+/// The state over the keys of all groups of warps, this group's columns of it.
+std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
+                                                    Value statistic,
+                                                    ScheduleAttr schedule) {
+  ShareStateOp::create(b, loc, output, statistic, IntegerAttr());
+  auto whole = cast<RankedTensorType>(output.getType());
+  int64_t columns = whole.getDimSize(1);
+  auto share = tile(whole.getDimSize(0), columns / schedule.getKeyWarps(),
+                    b.getF32Type());
+  return foldStates(
+      GroupsOp::create(b, loc, b.getIndexType()),
+      [&](Value number) -> std::pair<Value, Value> {
+        auto load = LoadGroupStateOp::create(b, loc, share, statistic.getType(),
+                                             number, columns, IntegerAttr());
+        return {load.getOutput(), load.getStatistic()};
+      });
+}
+
+std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
+                                                   RankedTensorType type,
+                                                   bool ofTile, bool byGroup) {
+  auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
+  return foldStates(field(Field::SlotCount),
+                    [&](Value number) -> std::pair<Value, Value> {
+                      auto load = LoadStateOp::create(b, loc, type,
+                                                      statisticType,
+                                                      kernel.getWork(), item,
+                                                      number, ofTile, byGroup);
+                      return {load.getOutput(), load.getStatistic()};
+                    });
+}
+
+void AttentionStage::storeMerged(Value output, Value statistic, int64_t rows,
+                                 bool byGroup) {
+  if (sinkBuffer) {
+    auto sunk = SinkOp::create(
+        b, loc, TypeRange{output.getType(), statistic.getType()},
+        op.getNormaliser(), output, statistic, loadSink(rows));
+    output = sunk.getOutput();
+    statistic = sunk.getStatistic();
+  }
+  storeOutputs(output, statistic, byGroup);
 }
 
 KernelOp AttentionStage::buildMerge(StringRef kernelName,
@@ -394,32 +495,11 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   b.setInsertionPointToStart(&items.getBody().front());
   item = items.getItem();
   auto outputType = tile(rows, view.getValueDim(), b.getF32Type());
-  auto statisticType = tile(rows, 1, b.getF32Type());
-  SmallVector<Type> types = {outputType, statisticType};
-  NormaliserAttrInterface normaliser = op.getNormaliser();
-  auto first =
-      LoadStateOp::create(b, loc, types, kernel.getWork(), item, index(0));
-  auto loop = scf::ForOp::create(b, loc, index(1), field(Field::SlotCount),
-                                 index(1), first.getResults());
-  {
-    OpBuilder::InsertionGuard loopGuard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    auto next = LoadStateOp::create(b, loc, types, kernel.getWork(), item,
-                                    loop.getInductionVar());
-    auto merged = tile::MergeOp::create(
-        b, loc, types, normaliser, loop.getRegionIterArgs()[0],
-        loop.getRegionIterArgs()[1], next.getOutput(), next.getStatistic());
-    scf::YieldOp::create(b, loc, merged.getResults());
-  }
-  Value output = loop.getResult(0), statistic = loop.getResult(1);
-  if (sinkBuffer) {
+  auto [output, statistic] = mergeSlots(kernel, outputType,
+                                        /*ofTile=*/false, /*byGroup=*/false);
+  if (sinkBuffer)
     buildRows(rows);
-    auto sunk = SinkOp::create(b, loc, types, normaliser, output, statistic,
-                               loadSink(rows));
-    output = sunk.getOutput();
-    statistic = sunk.getStatistic();
-  }
-  storeOutputs(output, statistic);
+  storeMerged(output, statistic, rows, /*byGroup=*/false);
   return kernel;
 }
 
@@ -449,9 +529,12 @@ DictionaryAttr AttentionStage::build() {
   auto cost = [&](ScheduleAttr schedule) {
     int64_t elements =
         schedule.getTileKeys() * (view.getKeyDim() + view.getValueDim());
-    return b.getDictionaryAttr({named("item", number(1000)),
-                                named("tile", number(elements / 8)),
-                                named("tile_row", number(elements / 50 + 1))});
+    SmallVector<NamedAttribute> costs = {
+        named("item", number(1000)), named("tile", number(elements / 8)),
+        named("tile_row", number(elements / 50 + 1))};
+    if (mergesItself(schedule))
+      costs.push_back(named("slot_row", number(view.getValueDim() / 8)));
+    return b.getDictionaryAttr(costs);
   };
   SmallVector<Attribute> bodies, merges;
   llvm::SmallDenseSet<int64_t> tileRows;
@@ -465,15 +548,18 @@ DictionaryAttr AttentionStage::build() {
       symbol += "_" + std::to_string(index);
     if (!buildBody(symbol, schedule))
       return {};
-    bodies.push_back(b.getDictionaryAttr(
-        {named("symbol", string(symbol)),
-         named("tile_rows", number(schedule.getTileRows())),
-         named("tile_keys", number(schedule.getTileKeys())),
-         named("max_rows", schedule.getMaxRows()
-                               ? Attribute(number(schedule.getMaxRows()))
-                               : b.getUnitAttr()),
-         named("scratch", number(0)), named("cost", cost(schedule))}));
-    if (isKnown || !op.getNormaliser().canMerge())
+    SmallVector<NamedAttribute> body = {
+        named("symbol", string(symbol)),
+        named("tile_rows", number(schedule.getTileRows())),
+        named("tile_keys", number(schedule.getTileKeys())),
+        named("max_rows", schedule.getMaxRows()
+                              ? Attribute(number(schedule.getMaxRows()))
+                              : b.getUnitAttr()),
+        named("scratch", number(0)), named("cost", cost(schedule))};
+    if (mergesItself(schedule))
+      body.push_back(named("counters", b.getBoolAttr(true)));
+    bodies.push_back(b.getDictionaryAttr(body));
+    if (isKnown || !op.getNormaliser().canMerge() || mergesItself(schedule))
       continue;
     symbol = (name + "_merge" + rows).str();
     buildMerge(symbol, schedule);

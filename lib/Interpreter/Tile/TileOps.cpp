@@ -47,6 +47,8 @@ static int64_t getField(const fi_item &item, Field field) {
     return item.slot;
   case Field::SlotCount:
     return item.slot_count;
+  case Field::FirstSlot:
+    return item.first_slot;
   }
   return 0;
 }

@@ -74,11 +74,20 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
 /// warp share each fragment of keys; 16 where the values are too wide for that.
 ArrayAttr chooseForGPU(AttentionOp op) {
   Builder b(op.getContext());
-  constexpr int64_t kRows = 128, kKeys = 64, kStages = 2;
-  int64_t warps = op.getViewType().getValueDim() <= 128 ? 4 : 8;
-  return b.getArrayAttr(ScheduleAttr::get(
-      op.getContext(), kRows, kKeys, /*mr=*/0, /*nr=*/0, /*lanes=*/4,
-      /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1, kStages));
+  MLIRContext *context = op.getContext();
+  int64_t dim = op.getViewType().getValueDim();
+  auto make = [&](int64_t rows, int64_t keys, int64_t maxRows, int64_t warps,
+                  int64_t keyWarps, int64_t stages) -> Attribute {
+    return ScheduleAttr::get(context, rows, keys, /*mr=*/0, /*nr=*/0,
+                             /*lanes=*/4, maxRows, /*stream=*/0, warps,
+                             keyWarps, stages);
+  };
+  // Few rows: memory is the limit. Warps take key tiles in turn, each with a ring
+  // of its own, and share their states at the end.
+  int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
+  return b.getArrayAttr(
+      {make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/4),
+       make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2)});
 }
 
 /// Makes tiles smaller until their buffers fit into the shared memory of a CTA:

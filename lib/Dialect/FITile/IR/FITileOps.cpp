@@ -350,13 +350,14 @@ LogicalResult ViewOp::verify() {
 /// Rows of [rows, heads, dim] or [rows, heads] against a tile.
 static LogicalResult verifyRows(Operation *op, MemRefType memory,
                                 RankedTensorType tile, int64_t group,
-                                bool load) {
+                                bool load, bool byGroup = false) {
   if (memory.getRank() != 2 && memory.getRank() != 3)
     return op->emitOpError("expected a memref [rows, heads, dim] or [rows, "
                            "heads], but got ")
            << memory << " [TILE4]";
   int64_t columns = memory.getRank() == 3 ? memory.getDimSize(2) : 1;
-  if (tile.getDimSize(1) != columns)
+  bool share = byGroup && columns % tile.getDimSize(1) == 0;
+  if (tile.getDimSize(1) != columns && !share)
     return op->emitOpError("expected a tile of ")
            << columns << " columns, but got " << tile << " [TILE4]";
   if (group <= 0)
@@ -378,7 +379,8 @@ LogicalResult LoadRowsOp::verify() {
 
 LogicalResult StoreRowsOp::verify() {
   return verifyRows(*this, cast<MemRefType>(getTarget().getType()),
-                    tileType(getTile()), getGroup(), /*load=*/false);
+                    tileType(getTile()), getGroup(), /*load=*/false,
+                    getByGroup());
 }
 
 static LogicalResult verifyKV(Operation *op, Value view, KVPart part,
@@ -447,6 +449,19 @@ LogicalResult StoreStateOp::verify() {
 }
 
 LogicalResult LoadStateOp::verify() {
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
+LogicalResult ShareStateOp::verify() {
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
+LogicalResult LoadGroupStateOp::verify() {
+  int64_t columns = getOutput().getType().getDimSize(1);
+  if (static_cast<int64_t>(getColumns()) % columns != 0)
+    return emitOpError("expected a share of ")
+           << getColumns() << " columns, but got " << getOutput().getType()
+           << " [TILE14]";
   return verifyState(*this, getOutput(), getStatistic(), "TILE14");
 }
 

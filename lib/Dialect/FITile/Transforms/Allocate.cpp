@@ -27,6 +27,8 @@ namespace {
 
 /// A swizzle repeats every 8 rows of 128 bytes.
 constexpr int64_t kAlignment = 1024;
+/// A word through which one thread tells the others.
+constexpr int64_t kFlagBytes = 16;
 
 struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
   using Base::Base;
@@ -41,6 +43,17 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
       int64_t bytes = llvm::alignTo(channel.getType().getBytes(), kAlignment);
       offset += bytes * groups;
     }
+    // States of groups take the place of the channels, which are empty by then.
+    kernel.walk([&](ShareStateOp share) {
+      share.setOffset(0);
+      offset = std::max(offset,
+                        groups * getGroupStateBytes(share.getOutput().getType()));
+    });
+    kernel.walk([&](LoadGroupStateOp load) { load.setOffset(0); });
+    kernel.walk([&](ArriveLastOp arrive) {
+      arrive.setOffset(offset);
+      offset += kFlagBytes;
+    });
     int64_t most = limit;
     auto target =
         kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(

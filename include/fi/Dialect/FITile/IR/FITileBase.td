@@ -69,7 +69,8 @@ def FITile_Field : I32EnumAttr<"Field", "field of a work item", [
     I32EnumAttrCase<"KVLen", 6, "kv_len">,
     I32EnumAttrCase<"KVOrigin", 7, "kv_origin">,
     I32EnumAttrCase<"Slot", 8, "slot">,
-    I32EnumAttrCase<"SlotCount", 9, "slot_count">]> {
+    I32EnumAttrCase<"SlotCount", 9, "slot_count">,
+    I32EnumAttrCase<"FirstSlot", 10, "first_slot">]> {
   let cppNamespace = "::fi::tile";
   let genSpecializedAttr = 0;
 }

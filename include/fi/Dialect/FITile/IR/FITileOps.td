@@ -214,12 +214,15 @@ def FITile_StoreRowsOp : FITile_Op<"store_rows", [
   let summary = "stores the valid rows of a tile";
   let description = [{
     Addresses as in `fi_tile.load_rows`; rows beyond `row_count` are not stored.
+    With `by_group`, the tile is this group's share of the columns (see
+    `fi_tile.load_group_state`); a value per row is stored by the first group.
   }];
   let arguments = (ins FITile_Tile:$tile, AnyMemRef:$target,
-                       FITile_ItemType:$item, I64Attr:$group);
+                       FITile_ItemType:$item, I64Attr:$group,
+                       UnitAttr:$by_group);
   let assemblyFormat = [{
-    $tile `,` $target `[` $item `]` `group` $group attr-dict `:` type($tile) `,`
-    type($target)
+    $tile `,` $target `[` $item `]` `group` $group (`by_group` $by_group^)?
+    attr-dict `:` type($tile) `,` type($target)
   }];
   let hasVerifier = 1;
 }
@@ -279,10 +282,11 @@ def FITile_StoreStateOp : FITile_Op<"store_state", [
     MemoryEffects<[MemWrite]>]> {
   let summary = "stores a partial state in the item's slot";
   let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
-                       FITile_WorkType:$work, FITile_ItemType:$item);
+                       FITile_WorkType:$work, FITile_ItemType:$item,
+                       UnitAttr:$by_group);
   let assemblyFormat = [{
-    $output `,` $statistic `to` $work `[` $item `]` attr-dict `:` type($output)
-    `,` type($statistic)
+    $output `,` $statistic `to` $work `[` $item `]` (`by_group` $by_group^)?
+    attr-dict `:` type($output) `,` type($statistic)
   }];
   let hasVerifier = 1;
 }
@@ -290,16 +294,82 @@ def FITile_StoreStateOp : FITile_Op<"store_state", [
 def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
   let summary = "loads the partial state of a slot";
   let description = [{
-    `index` counts from the item's `slot`.
+    `index` counts from the item's `slot`; with `of_tile`, in the piece of a tile that
+    merges all of them, from its `first_slot`.
   }];
   let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
-                       Index:$index);
+                       Index:$index, UnitAttr:$of_tile, UnitAttr:$by_group);
   let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
   let assemblyFormat = [{
-    $work `[` $item `,` $index `]` attr-dict `:` type($output) `,`
+    $work `[` $item `,` $index `]` (`of_tile` $of_tile^)?
+    (`by_group` $by_group^)? attr-dict `:` type($output) `,` type($statistic)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of warps
+//===----------------------------------------------------------------------===//
+
+def FITile_ShareStateOp : FITile_Op<"share_state", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "lays a group's state out for the other groups";
+  let description = [{
+    Groups of warps that take key tiles of one item in turn (`key_warps` of the
+    schedule) have a state each. All groups wait for one another.
+
+    `offset` is where the states lie in shared memory, once fi-tile-allocate has run.
+
+    Example: `fi_tile.share_state %o, %lse : tensor<16x128xf32>, tensor<16x1xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
+                       OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = [{
+    $output `,` $statistic (`at` $offset^)? attr-dict `:` type($output) `,`
     type($statistic)
   }];
   let hasVerifier = 1;
+}
+
+def FITile_LoadGroupStateOp : FITile_Op<"load_group_state", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "this group's columns of a group's state";
+  let description = [{
+    Of the state that group `index` shared last: of `n` groups, group `g` gets columns
+    `g * c` to `(g + 1) * c`, where `c` is an `n`-th of all.
+
+    Example: `%o, %l = fi_tile.load_group_state %i of 128 : tensor<16x32xf32>, tensor<16x1xf32>`
+  }];
+  let arguments = (ins Index:$index, I64Attr:$columns,
+                       OptionalAttr<I64Attr>:$offset);
+  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
+  let assemblyFormat = [{
+    $index `of` $columns (`at` $offset^)? attr-dict `:` type($output) `,`
+    type($statistic)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_GroupsOp : FITile_Op<"groups", [Pure]> {
+  let summary = "number of groups of warps";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def FITile_ArriveLastOp : FITile_Op<"arrive_last", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "whether all pieces of the item's tile have stored their states";
+  let description = [{
+    Each piece of a split tile arrives once, after it has stored its state; true in
+    the one that arrives last, which may load all of them. It resets the count for
+    the next launch. The same for all warps of a worker.
+
+    Example: `%last = fi_tile.arrive_last %work[%it]`
+  }];
+  let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
+                       OptionalAttr<I64Attr>:$offset);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$work `[` $item `]` (`at` $offset^)? attr-dict";
 }
 
 //===----------------------------------------------------------------------===//
