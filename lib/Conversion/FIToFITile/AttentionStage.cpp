@@ -49,6 +49,7 @@ private:
   LogicalResult collectBuffers();
   KernelOp buildBody(StringRef kernelName, ScheduleAttr schedule);
   KernelOp buildMerge(StringRef kernelName, ScheduleAttr schedule);
+  SmallVector<NamedAttribute> gpuCosts(ScheduleAttr schedule);
 
   // Pieces of a body; `item` and the kernel's entry block are set.
   Value argument(unsigned index) { return entry->getArgument(index); }
@@ -75,7 +76,7 @@ private:
   void storeOutputs(Value output, Value statistic, bool byGroup = false);
   void storeMerged(Value output, Value statistic, int64_t rows, bool byGroup);
   std::pair<Value, Value>
-  foldStates(Value count,
+  foldStates(RankedTensorType type, Value count, int64_t atOnce,
              llvm::function_ref<std::pair<Value, Value>(Value)> load);
   std::pair<Value, Value> mergeGroups(Value output, Value statistic,
                                       ScheduleAttr schedule);
@@ -426,19 +427,70 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
 
 /// States of `count` parts, loaded by number, folded in their order.
 std::pair<Value, Value> AttentionStage::foldStates(
-    Value count, llvm::function_ref<std::pair<Value, Value>(Value)> load) {
-  auto [output, statistic] = load(index(0));
-  auto loop = scf::ForOp::create(b, loc, index(1), count, index(1),
-                                 ValueRange{output, statistic});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  auto [nextOutput, nextStatistic] = load(loop.getInductionVar());
-  auto merged = tile::MergeOp::create(
-      b, loc, TypeRange{output.getType(), statistic.getType()},
-      op.getNormaliser(), loop.getRegionIterArgs()[0],
-      loop.getRegionIterArgs()[1], nextOutput, nextStatistic);
-  scf::YieldOp::create(b, loc, merged.getResults());
-  return {loop.getResult(0), loop.getResult(1)};
+    RankedTensorType type, Value count, int64_t atOnce,
+    llvm::function_ref<std::pair<Value, Value>(Value)> load) {
+  NormaliserAttrInterface normaliser = op.getNormaliser();
+  if (!normaliser.canFold()) {
+    auto [output, statistic] = load(index(0));
+    auto loop = scf::ForOp::create(b, loc, index(1), count, index(1),
+                                   ValueRange{output, statistic});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    auto [nextOutput, nextStatistic] = load(loop.getInductionVar());
+    auto merged = tile::MergeOp::create(
+        b, loc, TypeRange{output.getType(), statistic.getType()}, normaliser,
+        loop.getRegionIterArgs()[0], loop.getRegionIterArgs()[1], nextOutput,
+        nextStatistic);
+    scf::YieldOp::create(b, loc, merged.getResults());
+    return {loop.getResult(0), loop.getResult(1)};
+  }
+  int64_t rows = type.getDimSize(0);
+  SmallVector<Type> types = {type};
+  llvm::append_range(types, normaliser.getRunningTypes(b.getContext(), rows,
+                                                       /*lanes=*/1));
+  auto init = InitOp::create(b, loc, types, normaliser);
+  auto loop = scf::ForOp::create(b, loc, index(0), count, index(atOnce),
+                                 init.getRunning());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    // Several at once, so that their loads do not wait for one another; past the
+    // last one the last is read again, as an empty state.
+    SmallVector<std::pair<Value, Value>> states;
+    Value last = arith::SubIOp::create(b, loc, count, index(1));
+    for (int64_t i = 0; i < atOnce; ++i) {
+      Value number = loop.getInductionVar();
+      if (i)
+        number = arith::AddIOp::create(b, loc, number, index(i));
+      auto [output, statistic] =
+          load(i ? arith::MinSIOp::create(b, loc, number, last).getResult()
+                 : number);
+      if (i) {
+        Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                             number, count);
+        auto statisticType = cast<RankedTensorType>(statistic.getType());
+        Value empty = arith::ConstantOp::create(
+            b, loc,
+            DenseElementsAttr::get(
+                statisticType,
+                b.getF32FloatAttr(normaliser.getEmptyStatistic()).getValue()));
+        statistic =
+            arith::SelectOp::create(b, loc, inside, statistic, empty);
+      }
+      states.push_back({output, statistic});
+    }
+    SmallVector<Value> running(loop.getRegionIterArgs());
+    for (auto [output, statistic] : states) {
+      auto fold = FoldOp::create(b, loc, types, normaliser, output, statistic,
+                                 running);
+      running.assign(fold.getResults().begin(), fold.getResults().end());
+    }
+    scf::YieldOp::create(b, loc, running);
+  }
+  auto final = tile::FinalizeOp::create(b, loc, type,
+                                        tile(rows, 1, b.getF32Type()),
+                                        normaliser, loop.getResults(), Value());
+  return {final.getOutput(), final.getStatistic()};
 }
 
 /// The state over the keys of all groups of warps, this group's columns of it.
@@ -451,7 +503,7 @@ std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
   auto share = tile(whole.getDimSize(0), columns / schedule.getKeyWarps(),
                     b.getF32Type());
   return foldStates(
-      GroupsOp::create(b, loc, b.getIndexType()),
+      share, GroupsOp::create(b, loc, b.getIndexType()), /*atOnce=*/1,
       [&](Value number) -> std::pair<Value, Value> {
         auto load = LoadGroupStateOp::create(b, loc, share, statistic.getType(),
                                              number, columns, IntegerAttr());
@@ -463,7 +515,11 @@ std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
                                                    RankedTensorType type,
                                                    bool ofTile, bool byGroup) {
   auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
-  return foldStates(field(Field::SlotCount),
+  // As many as a few registers of a thread hold.
+  int64_t held = type.getNumElements() /
+                 (32 * std::max<int64_t>(1, kernel.getSchedule().getWarps()));
+  int64_t atOnce = ofTile ? std::clamp<int64_t>(64 / held, 1, 4) : 1;
+  return foldStates(type, field(Field::SlotCount), atOnce,
                     [&](Value number) -> std::pair<Value, Value> {
                       auto load = LoadStateOp::create(b, loc, type,
                                                       statisticType,
@@ -503,6 +559,27 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   return kernel;
 }
 
+/// In bytes of keys and values, as if all CTAs shared the memory: launching,
+/// starting and ending an item take a few microseconds, in which its share of the
+/// memory would bring kItemBytes; folding a split tile's state in takes its loads.
+SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
+  constexpr int64_t kItemBytes = 64 << 10, kSlotBytes = 4 << 10;
+  auto number = [&](StringRef name, int64_t value) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+  };
+  int64_t bits = view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth() +
+                 view.getValueDim() *
+                     view.getValueType().getIntOrFloatBitWidth();
+  int64_t tile = schedule.getTileKeys() * bits / 8;
+  SmallVector<NamedAttribute> costs = {number("item", kItemBytes),
+                                       number("tile", tile),
+                                       number("tile_row", tile / 64 + 1)};
+  if (mergesItself(schedule))
+    costs.push_back(number(
+        "slot_row", std::max<int64_t>(1, kSlotBytes / schedule.getTileRows())));
+  return costs;
+}
+
 DictionaryAttr AttentionStage::build() {
   if (failed(findFold()))
     return {};
@@ -532,8 +609,8 @@ DictionaryAttr AttentionStage::build() {
     SmallVector<NamedAttribute> costs = {
         named("item", number(1000)), named("tile", number(elements / 8)),
         named("tile_row", number(elements / 50 + 1))};
-    if (mergesItself(schedule))
-      costs.push_back(named("slot_row", number(view.getValueDim() / 8)));
+    if (schedule.getWarps())
+      costs = gpuCosts(schedule);
     return b.getDictionaryAttr(costs);
   };
   SmallVector<Attribute> bodies, merges;

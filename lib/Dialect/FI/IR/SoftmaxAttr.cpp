@@ -102,6 +102,7 @@ void SoftmaxAttr::print(AsmPrinter &printer) const {
 
 bool SoftmaxAttr::canMerge() const { return true; }
 bool SoftmaxAttr::canSink() const { return true; }
+bool SoftmaxAttr::canFold() const { return true; }
 double SoftmaxAttr::getEmptyStatistic() const { return -kInf; }
 
 SmallVector<Type> SoftmaxAttr::getRunningTypes(MLIRContext *context,
@@ -120,12 +121,11 @@ SmallVector<Value> SoftmaxAttr::buildInit(OpBuilder &b, Location loc,
           t.constant(cast<RankedTensorType>(types[1]), 0.0)};
 }
 
-NormaliserUpdate SoftmaxAttr::buildUpdate(TileArithmetic &a, Value scores,
-                                          ValueRange running) const {
-  Tiles t{a.builder, a.loc};
+/// The update by scores in base-2 units.
+static NormaliserUpdate update(Tiles t, TileArithmetic &a, Value x,
+                               ValueRange running) {
   Value m = running[0], l = running[1];
   int64_t lanes = cast<RankedTensorType>(l.getType()).getDimSize(1);
-  Value x = t.mul(scores, t.constant(scores, kLog2E));
   // The subtrahend moves only where weights would pass 2^kSlack: any that is
   // near the maximum will do, and most tiles then leave the accumulator as it
   // is. A first maximum moves it from -inf; a NaN moves it too.
@@ -139,6 +139,12 @@ NormaliserUpdate SoftmaxAttr::buildUpdate(TileArithmetic &a, Value scores,
   return {weights, factor, {newM, newL}};
 }
 
+NormaliserUpdate SoftmaxAttr::buildUpdate(TileArithmetic &a, Value scores,
+                                          ValueRange running) const {
+  Tiles t{a.builder, a.loc};
+  return update(t, a, t.mul(scores, t.constant(scores, kLog2E)), running);
+}
+
 /// The statistic in this kind's base, from base-2 units.
 static Value fromBaseTwo(Tiles t, LseBase base, Value x) {
   return base == LseBase::Two ? x : t.mul(x, t.constant(x, kLn2));
@@ -146,6 +152,13 @@ static Value fromBaseTwo(Tiles t, LseBase base, Value x) {
 /// The statistic in base-2 units.
 static Value toBaseTwo(Tiles t, LseBase base, Value x) {
   return base == LseBase::Two ? x : t.mul(x, t.constant(x, kLog2E));
+}
+
+/// A state weighs like one key whose score is its statistic.
+NormaliserUpdate SoftmaxAttr::buildFold(TileArithmetic &a, Value statistic,
+                                        ValueRange running) const {
+  Tiles t{a.builder, a.loc};
+  return update(t, a, toBaseTwo(t, getBase(), statistic), running);
 }
 
 std::pair<Value, Value> SoftmaxAttr::buildFinalize(TileArithmetic &a,

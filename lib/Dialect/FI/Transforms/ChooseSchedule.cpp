@@ -86,7 +86,7 @@ ArrayAttr chooseForGPU(AttentionOp op) {
   // of its own, and share their states at the end.
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
   return b.getArrayAttr(
-      {make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/4),
+      {make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/3),
        make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2)});
 }
 

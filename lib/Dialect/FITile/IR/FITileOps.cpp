@@ -452,6 +452,18 @@ LogicalResult LoadStateOp::verify() {
   return verifyState(*this, getOutput(), getStatistic(), "TILE14");
 }
 
+LogicalResult FoldOp::verify() {
+  if (getRunning().empty() ||
+      getRunning()[0].getType() != getOutput().getType())
+    return emitOpError("expected an accumulator of the output's type, ")
+           << getOutput().getType() << " [TILE27]";
+  if (!getNormaliser().canFold())
+    return emitOpError("expected a normaliser whose states can be folded, but "
+                       "got ")
+           << getNormaliser() << " [TILE27]";
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
 LogicalResult ShareStateOp::verify() {
   return verifyState(*this, getOutput(), getStatistic(), "TILE14");
 }

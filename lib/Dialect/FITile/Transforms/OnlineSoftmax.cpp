@@ -64,6 +64,20 @@ void expand(OpBuilder &b, UpdateOp op) {
   op->replaceAllUsesWith(results);
 }
 
+void expand(OpBuilder &b, FoldOp op) {
+  DialectTileArithmetic a(b, op.getLoc());
+  Value acc = op.getRunning()[0];
+  NormaliserUpdate update = op.getNormaliser().buildFold(
+      a, op.getStatistic(), op.getRunning().drop_front());
+  if (update.factor)
+    acc = scaleRows(a, acc, update.factor);
+  SmallVector<Value> results = {
+      arith::AddFOp::create(b, op.getLoc(), acc,
+                            scaleRows(a, op.getOutput(), update.weights))};
+  llvm::append_range(results, update.running);
+  op->replaceAllUsesWith(results);
+}
+
 void expand(OpBuilder &b, tile::FinalizeOp op) {
   DialectTileArithmetic a(b, op.getLoc());
   auto [factor, statistic] = op.getNormaliser().buildFinalize(
@@ -156,13 +170,14 @@ struct OnlineSoftmaxPass
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<InitOp, UpdateOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(op))
+      if (isa<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
+              op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
       OpBuilder b(op);
       llvm::TypeSwitch<Operation *>(op)
-          .Case<InitOp, UpdateOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
+          .Case<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
               [&](auto typed) { expand(b, typed); });
       op->erase();
     }

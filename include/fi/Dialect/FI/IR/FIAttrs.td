@@ -38,7 +38,7 @@ def FI_Pairing : I32EnumAttr<"Pairing", "which elements a transform pairs", [
 //===----------------------------------------------------------------------===//
 
 def FI_SoftmaxAttr : FI_Attr<"Softmax", "softmax", [
-    DeclareAttrInterfaceMethods<FI_NormaliserAttrInterface>]> {
+    DeclareAttrInterfaceMethods<FI_NormaliserAttrInterface, ["canFold", "buildFold"]>]> {
   let summary = "softmax over the visible keys";
   let description = [{
     The statistic is the log-sum-exp of the scores in the stated base: 2, or e.

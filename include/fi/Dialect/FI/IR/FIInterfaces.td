@@ -111,6 +111,15 @@ def FI_NormaliserAttrInterface : AttrInterface<"NormaliserAttrInterface"> {
     }], "::fi::NormaliserUpdate", "buildUpdate",
         (ins "::fi::TileArithmetic &":$arithmetic,
              "::mlir::Value":$scores, "::mlir::ValueRange":$running)>,
+    InterfaceMethod<"Whether finalised states can be folded into a running one.",
+        "bool", "canFold", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      Builds the update by a finalised state with `statistic` per row: the weight of
+      its output, per row, and the rest as in `buildUpdate`. For kinds that can fold.
+    }], "::fi::NormaliserUpdate", "buildFold",
+        (ins "::fi::TileArithmetic &":$arithmetic,
+             "::mlir::Value":$statistic, "::mlir::ValueRange":$running),
+        [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       Builds (factor per row for the accumulator, statistic per row) at the end.
       `sink` is a row of logits in natural units, or null.

@@ -524,6 +524,26 @@ def FITile_UpdateOp : FITile_Op<"update", [
   let hasVerifier = 1;
 }
 
+def FITile_FoldOp : FITile_Op<"fold", [
+    Pure, RangedTypesMatchWith<"results have the types of the running state",
+                               "running", "results", "$_self">]> {
+  let summary = "running state with a finalised state folded in";
+  let description = [{
+    Merges many states with one product per element for each, and finalises once.
+
+    Example: `%r:3 = fi_tile.fold #fi.softmax<base = 2> %o, %s into (%a, %m, %l) : tensor<16x32xf32>, tensor<16x1xf32> into tensor<16x32xf32>, tensor<16x1xf32>, tensor<16x1xf32>`
+  }];
+  let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
+                       FITile_Tile:$output, FITile_Tile:$statistic,
+                       Variadic<FITile_Tile>:$running);
+  let results = (outs Variadic<FITile_Tile>:$results);
+  let assemblyFormat = [{
+    $normaliser $output `,` $statistic `into` `(` $running `)` attr-dict `:`
+    type($output) `,` type($statistic) `into` type($running)
+  }];
+  let hasVerifier = 1;
+}
+
 def FITile_FinalizeOp : FITile_Op<"finalize", [
     Pure, AttrSizedOperandSegments]> {
   let summary = "output and statistic of a running state";
