@@ -15,6 +15,7 @@
 #include "fi/Pipelines/Pipelines.h"
 #include "fi/Support/File.h"
 #include "fi/Target/Manifest.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -275,9 +276,19 @@ fi::createLevel2Executor(mlir::ModuleOp module, StringRef name,
   auto package = findPackage(copy, name);
   if (!package)
     return package.takeError();
-  // The host interprets kernels for any target.
+  // The host interprets kernels for any target; pieces of tiles are merged by
+  // launches of their own then.
   mlir::Builder b(copy.getContext());
-  mlir::NamedAttrList entries(package->getManifestAttr());
+  mlir::AttrTypeReplacer withoutCounters;
+  withoutCounters.addReplacement(
+      [&](mlir::DictionaryAttr dictionary) -> std::optional<mlir::Attribute> {
+        mlir::NamedAttrList kept(dictionary);
+        if (!kept.erase("counters"))
+          return std::nullopt;
+        return kept.getDictionary(copy.getContext());
+      });
+  mlir::NamedAttrList entries(mlir::cast<mlir::DictionaryAttr>(
+      withoutCounters.replace(package->getManifestAttr())));
   entries.set("target", b.getDictionaryAttr(
                             b.getNamedAttr("kind", b.getStringAttr("cpu"))));
   package->setManifestAttr(entries.getDictionary(copy.getContext()));

@@ -534,7 +534,7 @@ TEST(GPUErrors, AreSentences) {
          "[SCH4]");
   expect(attention("f16", {128, 512, 4, 4, 4}),
          "expected a schedule whose buffers fit into 166912 bytes of shared "
-         "memory, but they take 540672, 373760 too many [SCH5]");
+         "memory, but they take 540688, 373776 too many [SCH5]");
   expect(attention("f32", kTiles),
          "expected a product of f16 or bf16 whose second operand lies in a "
          "buffer, but got");

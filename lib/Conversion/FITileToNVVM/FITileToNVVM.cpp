@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace fi {
@@ -205,6 +207,10 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](ShareStateOp op) { return lowerShareState(op); })
       .Case([&](LoadGroupStateOp op) { return lowerLoadGroupState(op); })
       .Case([&](ArriveLastOp op) { return lowerArriveLast(op); })
+      .Case([&](GroupOp op) -> LogicalResult {
+        map.map(op.getResult(), group);
+        return success();
+      })
       .Case([&](GroupsOp op) -> LogicalResult {
         map.map(op.getResult(), index(getGroups()));
         return success();
@@ -509,15 +515,45 @@ static DictionaryAttr launchOf(KernelOp kernel) {
                                           schedule.getKeyWarps()))});
 }
 
+/// Drops the merges of stages all of whose bodies merge their tiles themselves, and
+/// their kernels: they are for those who run the tile level as it stands.
+static void dropMerges(ModuleOp module) {
+  AttrTypeReplacer replacer;
+  llvm::StringSet<> dropped;
+  replacer.addReplacement(
+      [&](DictionaryAttr stage) -> std::optional<Attribute> {
+        auto bodies = dyn_cast_or_null<ArrayAttr>(stage.get("bodies"));
+        auto merges = dyn_cast_or_null<ArrayAttr>(stage.get("merge"));
+        auto mergesItself = [](Attribute body) {
+          return cast<DictionaryAttr>(body).get("counters") != Attribute();
+        };
+        if (!bodies || !merges || !llvm::all_of(bodies, mergesItself))
+          return std::nullopt;
+        for (auto merge : merges.getAsRange<DictionaryAttr>())
+          dropped.insert(cast<StringAttr>(merge.get("symbol")).getValue());
+        NamedAttrList kept(stage);
+        kept.erase("merge");
+        return kept.getDictionary(module.getContext());
+      });
+  for (PackageOp package : module.getOps<PackageOp>())
+    package.setManifestAttr(
+        cast<DictionaryAttr>(replacer.replace(package.getManifestAttr())));
+  for (KernelOp kernel : llvm::make_early_inc_range(module.getOps<KernelOp>()))
+    if (dropped.contains(kernel.getSymName()))
+      kernel.erase();
+}
+
 namespace {
 
 struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    dropMerges(module);
     LLVM::GlobalOp shared;
     bool needed = llvm::any_of(module.getOps<KernelOp>(), [](KernelOp kernel) {
       auto bytes = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
-      return bytes && bytes.getInt() > 0;
+      return (bytes && bytes.getInt() > 0) ||
+             !kernel.getBody().getOps<ChannelOp>().empty();
     });
     if (needed) {
       OpBuilder b = OpBuilder::atBlockBegin(module.getBody());

@@ -230,7 +230,7 @@ Value NVVMLowering::laneColumn() { return mul(remainder(lane, kQuad), 2); }
 
 Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
                              llvm::function_ref<Value(Value)> offsetOf,
-                             bool byGroup) {
+                             Value part) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool pairs = layout.overColumns();
   SmallVector<Value> registers(layout.getRegisters());
@@ -238,8 +238,8 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
     Value offset = offsetOf(row.row);
     if (pairs)
       offset = add(offset, laneColumn());
-    if (pairs && byGroup)
-      offset = add(offset, mul(group, type.getDimSize(1)));
+    if (pairs && part)
+      offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
       Value loaded =
           loadElements(argument, add(offset, column), pairs ? 2 : 1);
@@ -257,17 +257,17 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
 void NVVMLowering::storeTile(Value registers, RankedTensorType type,
                              const Argument &argument, Value rowLimit,
                              llvm::function_ref<Value(Value)> offsetOf,
-                             bool byGroup) {
+                             Value part) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool pairs = layout.overColumns();
   Value writes;
   if (!pairs) { // one lane of those that share a row, of one group
     writes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                    remainder(lane, kQuad), index(0));
-    if (byGroup)
+    if (part)
       writes = arith::AndIOp::create(
           b, loc, writes,
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group,
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part,
                                 index(0)));
   }
   for (RowOfRegisters &row : rowsOf(type)) {
@@ -281,8 +281,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     Value offset = offsetOf(row.row);
     if (pairs)
       offset = add(offset, laneColumn());
-    if (pairs && byGroup)
-      offset = add(offset, mul(group, type.getDimSize(1)));
+    if (pairs && part)
+      offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
       Value elements = pairs ? shuffle(registers, {reg, reg + 1})
                              : extract(registers, reg);
@@ -306,7 +306,7 @@ LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
             [&](Value row) {
               return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
             },
-            op.getByGroup());
+            partOf(op.getPart()));
   return success();
 }
 
@@ -341,23 +341,22 @@ LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
 
 LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
   RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1) * (op.getByGroup() ? getGroups() : 1);
+  int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
   Value first = mul(itemField(Field::Slot), type.getDimSize(0));
   Value limit = itemField(Field::RowCount);
   storeTile(map.lookup(op.getOutput()), type, stateOutput, limit,
             [&](Value row) { return mul(add(first, row), columns); },
-            op.getByGroup());
+            partOf(op.getPart()));
   storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
             stateStatistic, limit, [&](Value row) { return add(first, row); },
-            op.getByGroup());
+            partOf(op.getPart()));
   return success();
 }
 
 LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
   RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1) * (op.getByGroup() ? getGroups() : 1);
-  Value slot = add(itemField(op.getOfTile() ? Field::FirstSlot : Field::Slot),
-                   scalar(op.getIndex()));
+  int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
+  Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
   Value first = mul(slot, type.getDimSize(0));
   Value last = add(itemField(Field::RowCount), -1);
   map.map(op.getOutput(),
@@ -365,7 +364,7 @@ LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
                    [&](Value row) {
                      return mul(add(first, minimum(row, last)), columns);
                    },
-                   op.getByGroup()));
+                   partOf(op.getPart())));
   map.map(op.getStatistic(),
           loadTile(op.getStatistic().getType(), stateStatistic,
                    [&](Value row) { return add(first, minimum(row, last)); }));
@@ -419,7 +418,7 @@ LogicalResult NVVMLowering::lowerLoadGroupState(LoadGroupStateOp op) {
                                      return mul(row,
                                                 getGroupStatePitch(columns) / 4);
                                    },
-                                   /*byGroup=*/true));
+                                   scalar(op.getPart())));
   map.map(op.getStatistic(),
           loadTile(op.getStatistic().getType(), statistic,
                    [](Value row) { return row; }));

@@ -117,11 +117,11 @@ private:
   /// Loads a tile row by row: `offsetOf` gives a row's first element.
   Value loadTile(mlir::RankedTensorType type, const Argument &argument,
                  llvm::function_ref<Value(Value)> offsetOf,
-                 bool byGroup = false);
+                 Value part = {});
   void storeTile(Value registers, mlir::RankedTensorType type,
                  const Argument &argument, Value rowLimit,
                  llvm::function_ref<Value(Value)> offsetOf,
-                 bool byGroup = false);
+                 Value part = {});
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);
@@ -202,6 +202,7 @@ private:
   Value fromI32(Value value);
   Value add32(Value a, int64_t b);
   Value toIndex(Value value);
+  Value partOf(Value part) { return part ? scalar(part) : Value(); }
   Value scalar(Value value) { return map.lookupOrDefault(value); }
   const Argument &argumentOf(Value memref) {
     return arguments[llvm::cast<mlir::BlockArgument>(memref).getArgNumber()];

@@ -73,15 +73,15 @@ private:
                                [&](unsigned index) { return argument(index); });
   }
   Value loadSink(int64_t tileRows);
-  void storeOutputs(Value output, Value statistic, bool byGroup = false);
-  void storeMerged(Value output, Value statistic, int64_t rows, bool byGroup);
+  void storeOutputs(Value output, Value statistic, Value part = {});
+  void storeMerged(Value output, Value statistic, int64_t rows, Value part);
   std::pair<Value, Value>
   foldStates(RankedTensorType type, Value count, int64_t atOnce,
              llvm::function_ref<std::pair<Value, Value>(Value)> load);
-  std::pair<Value, Value> mergeGroups(Value output, Value statistic,
+  std::pair<Value, Value> mergeGroups(Value output, Value statistic, Value part,
                                       ScheduleAttr schedule);
   std::pair<Value, Value> mergeSlots(KernelOp kernel, RankedTensorType type,
-                                     bool ofTile, bool byGroup);
+                                     bool ofTile, Value part);
   /// Whether a body merges the pieces of its tiles, so that no launch after it
   /// does.
   bool mergesItself(ScheduleAttr schedule) {
@@ -316,17 +316,16 @@ Value AttentionStage::loadSink(int64_t tileRows) {
                           ValueRange{queryHead});
 }
 
-void AttentionStage::storeOutputs(Value output, Value statistic,
-                                  bool byGroup) {
+void AttentionStage::storeOutputs(Value output, Value statistic, Value part) {
   Value target = argument(destinations.output);
   Type element = cast<MemRefType>(target.getType()).getElementType();
   auto type = cast<RankedTensorType>(output.getType());
   if (element != type.getElementType())
     output = arith::TruncFOp::create(b, loc, type.clone(element), output);
-  StoreRowsOp::create(b, loc, output, target, item, group, byGroup);
+  StoreRowsOp::create(b, loc, output, target, item, group, part);
   if (destinations.statistic)
     StoreRowsOp::create(b, loc, statistic, argument(*destinations.statistic),
-                        item, group, byGroup);
+                        item, group, part);
 }
 
 KernelOp AttentionStage::buildBody(StringRef kernelName,
@@ -389,16 +388,17 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                       field(Field::Slot), index(0));
   bool hasGroups = schedule.getKeyWarps() > 1;
-  Value output, statistic;
+  Value output, statistic, part;
   if (hasGroups) {
     auto own = finalize(Value());
-    std::tie(output, statistic) = mergeGroups(own.getOutput(),
-                                              own.getStatistic(), schedule);
+    part = GroupOp::create(b, loc, b.getIndexType());
+    std::tie(output, statistic) =
+        mergeGroups(own.getOutput(), own.getStatistic(), part, schedule);
   }
   auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   if (hasGroups) {
-    storeMerged(output, statistic, rows, /*byGroup=*/true);
+    storeMerged(output, statistic, rows, part);
   } else {
     auto final = finalize(loadSink(rows));
     storeOutputs(final.getOutput(), final.getStatistic());
@@ -409,8 +409,7 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
     output = final.getOutput();
     statistic = final.getStatistic();
   }
-  StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
-                       hasGroups);
+  StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item, part);
   if (!mergesItself(schedule))
     return kernel;
   // Whoever stores the last piece of a tile merges them all, in split order.
@@ -420,8 +419,8 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   b.setInsertionPointToStart(merging.thenBlock());
   std::tie(output, statistic) =
       mergeSlots(kernel, cast<RankedTensorType>(output.getType()),
-                 /*ofTile=*/true, hasGroups);
-  storeMerged(output, statistic, rows, hasGroups);
+                 /*ofTile=*/true, part);
+  storeMerged(output, statistic, rows, part);
   return kernel;
 }
 
@@ -429,8 +428,10 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
 std::pair<Value, Value> AttentionStage::foldStates(
     RankedTensorType type, Value count, int64_t atOnce,
     llvm::function_ref<std::pair<Value, Value>(Value)> load) {
+  // Pairs are merged where states come one at a time.
   NormaliserAttrInterface normaliser = op.getNormaliser();
-  if (!normaliser.canFold()) {
+  bool folds = atOnce > 0;
+  if (!folds || !normaliser.canFold()) {
     auto [output, statistic] = load(index(0));
     auto loop = scf::ForOp::create(b, loc, index(1), count, index(1),
                                    ValueRange{output, statistic});
@@ -493,9 +494,9 @@ std::pair<Value, Value> AttentionStage::foldStates(
   return {final.getOutput(), final.getStatistic()};
 }
 
-/// The state over the keys of all groups of warps, this group's columns of it.
+/// The state over the keys of all groups of warps, a part of its columns.
 std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
-                                                    Value statistic,
+                                                    Value statistic, Value part,
                                                     ScheduleAttr schedule) {
   ShareStateOp::create(b, loc, output, statistic, IntegerAttr());
   auto whole = cast<RankedTensorType>(output.getType());
@@ -506,31 +507,39 @@ std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
       share, GroupsOp::create(b, loc, b.getIndexType()), /*atOnce=*/1,
       [&](Value number) -> std::pair<Value, Value> {
         auto load = LoadGroupStateOp::create(b, loc, share, statistic.getType(),
-                                             number, columns, IntegerAttr());
+                                             number, part, columns,
+                                             IntegerAttr());
         return {load.getOutput(), load.getStatistic()};
       });
 }
 
 std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
                                                    RankedTensorType type,
-                                                   bool ofTile, bool byGroup) {
+                                                   bool ofTile, Value part) {
   auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
   // As many as a few registers of a thread hold.
   int64_t held = type.getNumElements() /
                  (32 * std::max<int64_t>(1, kernel.getSchedule().getWarps()));
-  int64_t atOnce = ofTile ? std::clamp<int64_t>(64 / held, 1, 4) : 1;
+  int64_t atOnce = ofTile ? std::clamp<int64_t>(64 / held, 1, 4) : 0;
+  // Numbers count from the item's own slot.
+  Value first;
+  if (ofTile)
+    first = arith::SubIOp::create(b, loc, field(Field::FirstSlot),
+                                  field(Field::Slot));
   return foldStates(type, field(Field::SlotCount), atOnce,
                     [&](Value number) -> std::pair<Value, Value> {
+                      if (first)
+                        number = arith::AddIOp::create(b, loc, first, number);
                       auto load = LoadStateOp::create(b, loc, type,
                                                       statisticType,
                                                       kernel.getWork(), item,
-                                                      number, ofTile, byGroup);
+                                                      number, part);
                       return {load.getOutput(), load.getStatistic()};
                     });
 }
 
 void AttentionStage::storeMerged(Value output, Value statistic, int64_t rows,
-                                 bool byGroup) {
+                                 Value part) {
   if (sinkBuffer) {
     auto sunk = SinkOp::create(
         b, loc, TypeRange{output.getType(), statistic.getType()},
@@ -538,7 +547,7 @@ void AttentionStage::storeMerged(Value output, Value statistic, int64_t rows,
     output = sunk.getOutput();
     statistic = sunk.getStatistic();
   }
-  storeOutputs(output, statistic, byGroup);
+  storeOutputs(output, statistic, part);
 }
 
 KernelOp AttentionStage::buildMerge(StringRef kernelName,
@@ -552,10 +561,10 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   item = items.getItem();
   auto outputType = tile(rows, view.getValueDim(), b.getF32Type());
   auto [output, statistic] = mergeSlots(kernel, outputType,
-                                        /*ofTile=*/false, /*byGroup=*/false);
+                                        /*ofTile=*/false, /*part=*/Value());
   if (sinkBuffer)
     buildRows(rows);
-  storeMerged(output, statistic, rows, /*byGroup=*/false);
+  storeMerged(output, statistic, rows, /*part=*/Value());
   return kernel;
 }
 
@@ -636,7 +645,7 @@ DictionaryAttr AttentionStage::build() {
     if (mergesItself(schedule))
       body.push_back(named("counters", b.getBoolAttr(true)));
     bodies.push_back(b.getDictionaryAttr(body));
-    if (isKnown || !op.getNormaliser().canMerge() || mergesItself(schedule))
+    if (isKnown || !op.getNormaliser().canMerge())
       continue;
     symbol = (name + "_merge" + rows).str();
     buildMerge(symbol, schedule);

@@ -142,7 +142,7 @@ private:
     Value target = entry->getArgument(buffer);
     Type element = cast<MemRefType>(target.getType()).getElementType();
     StoreRowsOp::create(b, loc, convert(b, loc, tile, element), target, item,
-                        /*group=*/1);
+                        /*group=*/1, Value());
   }
 
   OpBuilder &b;

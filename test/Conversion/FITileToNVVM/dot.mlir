@@ -8,7 +8,7 @@
 // CHECK: llvm.mlir.global external @fi_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 // CHECK-LABEL: llvm.func @dots
 // Slot 1 of a channel at 1024 lies 16 x 48 bytes further on.
-// CHECK-DAG: %[[C1792:.*]] = arith.constant 1792 : index
+// CHECK-DAG: %[[C1792:.*]] = arith.constant 1792 : i32
 // CHECK-DAG: %[[SHARED:.*]] = llvm.mlir.addressof @fi_shared
 // 32 chunks for 32 lanes: one copy each, of 16 bytes.
 // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg

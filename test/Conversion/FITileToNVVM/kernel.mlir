@@ -74,7 +74,8 @@ fi_tile.kernel @partial(%q: memref<?x2x16xf32>, %o: memref<?x2xf32>, %work: !fi_
 // Ranges, and the keys of a range; a group of warps takes every second tile.
 // CHECK-LABEL: llvm.func @keys
 // CHECK-SAME: nvvm.reqntid = array<i32: 64>
-// CHECK: %[[GROUP:.*]] = arith.divui %{{.*}}, %c32
+// CHECK: %[[GROUP32:.*]] = arith.divui %{{.*}}, %c32_i32
+// CHECK: %[[GROUP:.*]] = arith.index_castui %[[GROUP32]]
 // CHECK: scf.for
 // CHECK: scf.for %[[R:.*]] = %{{.*}} to %{{.*}} step %c1
 // CHECK: arith.muli %[[R]], %c16

@@ -508,7 +508,7 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   fi_tile.for_items %it in %w {
-    // expected-error @below {{expected one of [request, kv_head, row_begin, row_count, q_begin, q_len, kv_len, kv_origin, slot, slot_count] for field of a work item, got: length}}
+    // expected-error @below {{expected one of [request, kv_head, row_begin, row_count, q_begin, q_len, kv_len, kv_origin, slot, slot_count, first_slot] for field of a work item, got: length}}
     %0 = fi_tile.item %it[length]
   }
   fi_tile.return

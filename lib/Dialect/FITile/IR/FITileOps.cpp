@@ -380,7 +380,7 @@ LogicalResult LoadRowsOp::verify() {
 LogicalResult StoreRowsOp::verify() {
   return verifyRows(*this, cast<MemRefType>(getTarget().getType()),
                     tileType(getTile()), getGroup(), /*load=*/false,
-                    getByGroup());
+                    getPart() != Value());
 }
 
 static LogicalResult verifyKV(Operation *op, Value view, KVPart part,

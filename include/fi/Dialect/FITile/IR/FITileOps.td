@@ -214,14 +214,14 @@ def FITile_StoreRowsOp : FITile_Op<"store_rows", [
   let summary = "stores the valid rows of a tile";
   let description = [{
     Addresses as in `fi_tile.load_rows`; rows beyond `row_count` are not stored.
-    With `by_group`, the tile is this group's share of the columns (see
-    `fi_tile.load_group_state`); a value per row is stored by the first group.
+    With `part`, the tile is that part of the columns, of parts of its width; a value
+    per row is stored with part 0.
   }];
   let arguments = (ins FITile_Tile:$tile, AnyMemRef:$target,
                        FITile_ItemType:$item, I64Attr:$group,
-                       UnitAttr:$by_group);
+                       Optional<Index>:$part);
   let assemblyFormat = [{
-    $tile `,` $target `[` $item `]` `group` $group (`by_group` $by_group^)?
+    $tile `,` $target `[` $item `]` `group` $group (`part` $part^)?
     attr-dict `:` type($tile) `,` type($target)
   }];
   let hasVerifier = 1;
@@ -281,11 +281,14 @@ def FITile_GatherOp : FITile_Op<"gather", [MemoryEffects<[MemRead]>]> {
 def FITile_StoreStateOp : FITile_Op<"store_state", [
     MemoryEffects<[MemWrite]>]> {
   let summary = "stores a partial state in the item's slot";
+  let description = [{
+    With `part`, that part of the output's columns, as in `fi_tile.store_rows`.
+  }];
   let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
                        FITile_WorkType:$work, FITile_ItemType:$item,
-                       UnitAttr:$by_group);
+                       Optional<Index>:$part);
   let assemblyFormat = [{
-    $output `,` $statistic `to` $work `[` $item `]` (`by_group` $by_group^)?
+    $output `,` $statistic `to` $work `[` $item `]` (`part` $part^)?
     attr-dict `:` type($output) `,` type($statistic)
   }];
   let hasVerifier = 1;
@@ -294,15 +297,15 @@ def FITile_StoreStateOp : FITile_Op<"store_state", [
 def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
   let summary = "loads the partial state of a slot";
   let description = [{
-    `index` counts from the item's `slot`; with `of_tile`, in the piece of a tile that
-    merges all of them, from its `first_slot`.
+    `index` counts from the item's `slot`. With `part`, that part of the output's
+    columns.
   }];
   let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
-                       Index:$index, UnitAttr:$of_tile, UnitAttr:$by_group);
+                       Index:$index, Optional<Index>:$part);
   let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
   let assemblyFormat = [{
-    $work `[` $item `,` $index `]` (`of_tile` $of_tile^)?
-    (`by_group` $by_group^)? attr-dict `:` type($output) `,` type($statistic)
+    $work `[` $item `,` $index `]` (`part` $part^)? attr-dict `:`
+    type($output) `,` type($statistic)
   }];
   let hasVerifier = 1;
 }
@@ -333,25 +336,30 @@ def FITile_ShareStateOp : FITile_Op<"share_state", [
 
 def FITile_LoadGroupStateOp : FITile_Op<"load_group_state", [
     MemoryEffects<[MemRead]>]> {
-  let summary = "this group's columns of a group's state";
+  let summary = "part of the columns of a group's state";
   let description = [{
-    Of the state that group `index` shared last: of `n` groups, group `g` gets columns
-    `g * c` to `(g + 1) * c`, where `c` is an `n`-th of all.
+    Of the state of `columns` columns that group `index` shared last.
 
-    Example: `%o, %l = fi_tile.load_group_state %i of 128 : tensor<16x32xf32>, tensor<16x1xf32>`
+    Example: `%o, %l = fi_tile.load_group_state %i part %g of 128 : tensor<16x32xf32>, tensor<16x1xf32>`
   }];
-  let arguments = (ins Index:$index, I64Attr:$columns,
+  let arguments = (ins Index:$index, Index:$part, I64Attr:$columns,
                        OptionalAttr<I64Attr>:$offset);
   let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
   let assemblyFormat = [{
-    $index `of` $columns (`at` $offset^)? attr-dict `:` type($output) `,`
-    type($statistic)
+    $index `part` $part `of` $columns (`at` $offset^)? attr-dict `:`
+    type($output) `,` type($statistic)
   }];
   let hasVerifier = 1;
 }
 
 def FITile_GroupsOp : FITile_Op<"groups", [Pure]> {
   let summary = "number of groups of warps";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def FITile_GroupOp : FITile_Op<"group", [Pure]> {
+  let summary = "number of this group of warps";
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
 }
