@@ -49,11 +49,13 @@ Value NVVMLowering::sharedPointerAt(Value offset) {
   return LLVM::IntToPtrOp::create(b, loc, sharedPointer, at);
 }
 
-void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
-                            llvm::function_ref<Value(Value, int64_t)> offsetOf) {
+void NVVMLowering::copyRows(
+    BufType type, Value buffer, const Argument &source,
+    llvm::function_ref<Value(Value, int64_t)> offsetOf) {
   ChunkMap chunks(type, schedule.getWarps() * kLanes);
   SmemAttr layout = type.getLayout();
-  // Turns whose rows are a multiple of 8 apart have their chunks at one distance.
+  // Turns whose rows are a multiple of 8 apart have their chunks at one
+  // distance.
   bool even = chunks.rowsPerTurn != 0 &&
               (layout.getSwizzle() == 0 || chunks.rowsPerTurn % 8 == 0);
   auto binary = [&](auto tag, Value x, int64_t y) -> Value {
@@ -75,16 +77,16 @@ void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
       Value from = even ? chunkRow(chunks, 0) : row;
       Value swizzled = chunk;
       if (layout.getSwizzle())
-        swizzled = arith::XOrIOp::create(
-            b, loc, chunk, binary(arith::RemUIOp(), from, 8));
+        swizzled = arith::XOrIOp::create(b, loc, chunk,
+                                         binary(arith::RemUIOp(), from, 8));
       place = arith::AddIOp::create(
           b, loc, binary(arith::MulIOp(), from, layout.getPitch()),
           binary(arith::MulIOp(), swizzled, kChunkBytes));
     }
     if ((turn + 1) * chunks.threads > chunks.total) {
-      Value wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                           chunkNumber(chunks, turn),
-                                           i32(chunks.total));
+      Value wanted =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                chunkNumber(chunks, turn), i32(chunks.total));
       auto branch = scf::IfOp::create(b, loc, wanted, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
@@ -92,14 +94,13 @@ void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
     if (even && first) {
       target = first;
     } else {
-      target =
-          sharedPointerAt(arith::AddIOp::create(b, loc, buffer, place));
+      target = sharedPointerAt(arith::AddIOp::create(b, loc, buffer, place));
       if (even)
         first = target;
     }
     if (even && turn > 0) {
-      auto distance = static_cast<int32_t>(turn * chunks.rowsPerTurn *
-                                           layout.getPitch());
+      auto distance =
+          static_cast<int32_t>(turn * chunks.rowsPerTurn * layout.getPitch());
       target = LLVM::GEPOp::create(b, loc, sharedPointer, b.getI8Type(), target,
                                    ArrayRef<LLVM::GEPArg>{distance});
     }
@@ -110,13 +111,14 @@ void NVVMLowering::copyRows(BufType type, Value buffer, const Argument &source,
       size = arith::SelectOp::create(b, loc, real, i32(kChunkBytes), i32(0));
       column = arith::SelectOp::create(b, loc, real, chunk, i32(0));
     }
-    Value offset = add(offsetOf(row, turn),
-                       mul(fromI32(column), chunks.elements));
-    NVVM::CpAsyncOp::create(b, loc, target, address(source, offset),
-                            b.getI32IntegerAttr(kChunkBytes),
-                            NVVM::LoadCacheModifierKindAttr::get(
-                                b.getContext(), NVVM::LoadCacheModifierKind::CG),
-                            size);
+    Value offset =
+        add(offsetOf(row, turn), mul(fromI32(column), chunks.elements));
+    NVVM::CpAsyncOp::create(
+        b, loc, target, address(source, offset),
+        b.getI32IntegerAttr(kChunkBytes),
+        NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
+                                             NVVM::LoadCacheModifierKind::CG),
+        size);
   }
 }
 

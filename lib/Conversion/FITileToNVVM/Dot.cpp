@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// mma.sync.m16n8k16 on fragments. Those of the first operand are in registers, or
-// are read with ldmatrix like those of the second.
+// mma.sync.m16n8k16 on fragments. Those of the first operand are in registers,
+// or are read with ldmatrix like those of the second.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,8 +90,8 @@ SmallVector<Value> NVVMLowering::loadMatrices(Value pointer, int64_t offset,
         b, loc, sharedPointer, b.getI8Type(), pointer,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   Type word = b.getI32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(
-      context, SmallVector<Type>(4, word));
+  auto type =
+      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
   Value loaded = NVVM::LdMatrixOp::create(
       b, loc, type, pointer, b.getI32IntegerAttr(4),
       NVVM::MMALayoutAttr::get(context, transpose ? NVVM::MMALayout::col
@@ -135,9 +135,9 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
   Type pair = VectorType::get({2}, element);
   auto operandWord = [&](Value word) -> Value {
     // PTX has registers of two elements; NVVM types them for f16 only.
-    return element.isF16() ? LLVM::BitcastOp::create(b, loc, pair, word)
-                                 .getResult()
-                           : word;
+    return element.isF16()
+               ? LLVM::BitcastOp::create(b, loc, pair, word).getResult()
+               : word;
   };
   MatrixRows aRows;
   if (auto inBuffer = dyn_cast<BufType>(op.getA().getType())) {
@@ -185,12 +185,11 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
       firsts.push_back(aWords(block, step));
     for (int64_t column = 0; column < repColumns; column += 2) {
       SmallVector<Value> words =
-          transpose ? loadMatrices(bRows, 2 * step,
-                                   column * kMmaN * smem.getPitch(),
-                                   /*transpose=*/false)
-                    : loadMatrices(bRows, column,
-                                   step * kMmaK * smem.getPitch(),
-                                   /*transpose=*/true);
+          transpose
+              ? loadMatrices(bRows, 2 * step, column * kMmaN * smem.getPitch(),
+                             /*transpose=*/false)
+              : loadMatrices(bRows, column, step * kMmaK * smem.getPitch(),
+                             /*transpose=*/true);
       for (int64_t next = 0; next < 2 && column + next < repColumns; ++next) {
         SmallVector<Value> bWords = {operandWord(words[2 * next]),
                                      operandWord(words[2 * next + 1])};

@@ -30,8 +30,8 @@ Type NVVMLowering::lowered(Type type) {
   if (isa<BufType>(type))
     return b.getI32Type();
   if (auto entries = dyn_cast<EntriesType>(type)) {
-    int64_t turns = ChunkMap(entries.getBuffer(), schedule.getWarps() * kLanes)
-                        .getTurns();
+    int64_t turns =
+        ChunkMap(entries.getBuffer(), schedule.getWarps() * kLanes).getTurns();
     return VectorType::get({turns}, b.getI32Type());
   }
   auto tile = dyn_cast<RankedTensorType>(type);
@@ -308,8 +308,8 @@ Value NVVMLowering::combineLanes(ReduceKind kind, Value value, int64_t bit) {
 
 LogicalResult NVVMLowering::lowerAny(AnyOp op) {
   Value source = map.lookup(op.getSource());
-  Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR,
-                                          source);
+  Value any =
+      vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, source);
   map.map(op.getResult(),
           NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), any,
                                    NVVM::VoteSyncKind::any)

@@ -20,8 +20,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -278,10 +278,9 @@ Value NVVMLowering::loadRange(Value number, bool end) {
   Value range =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), rangesPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
-  return loadField(range,
-                   end ? offsetof(fi_key_range, end)
-                       : offsetof(fi_key_range, begin),
-                   64);
+  return loadField(
+      range, end ? offsetof(fi_key_range, end) : offsetof(fi_key_range, begin),
+      64);
 }
 
 LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
@@ -328,9 +327,9 @@ LogicalResult NVVMLowering::lowerFor(Operation *operation) {
   auto op = cast<scf::ForOp>(operation);
   SmallVector<Value> inits = llvm::map_to_vector(
       op.getInits(), [&](Value value) { return scalar(value); });
-  auto loop =
-      scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
-                         scalar(op.getUpperBound()), scalar(op.getStep()), inits);
+  auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()),
+                                 scalar(op.getUpperBound()),
+                                 scalar(op.getStep()), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   map.map(op.getInductionVar(), loop.getInductionVar());
@@ -384,16 +383,17 @@ Value NVVMLowering::cursorAt(Value number, Value last, Value step) {
     return fromElements({at, last, key, end});
   };
   if (groups == 1) {
-    Value valid = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                        number, last);
-    auto read = scf::IfOp::create(
-        b, loc, TypeRange{b.getIndexType(), b.getIndexType()}, valid, true,
-        true);
+    Value valid =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, last);
+    auto read =
+        scf::IfOp::create(b, loc, TypeRange{b.getIndexType(), b.getIndexType()},
+                          valid, true, true);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(read.thenBlock());
       scf::YieldOp::create(
-          b, loc, ValueRange{loadRange(number, false), loadRange(number, true)});
+          b, loc,
+          ValueRange{loadRange(number, false), loadRange(number, true)});
       b.setInsertionPointToStart(read.elseBlock());
       scf::YieldOp::create(b, loc, ValueRange{index(0), index(0)});
     }
@@ -440,8 +440,8 @@ LogicalResult NVVMLowering::lowerCursor(CursorOp op) {
   Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
   Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
   Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
-  map.map(op.getResult(), cursorAt(first, add(add(first, full), partial),
-                                   index(op.getStep())));
+  map.map(op.getResult(),
+          cursorAt(first, add(add(first, full), partial), index(op.getStep())));
   return success();
 }
 
@@ -515,8 +515,8 @@ static DictionaryAttr launchOf(KernelOp kernel) {
                                           schedule.getKeyWarps()))});
 }
 
-/// Drops the merges of stages all of whose bodies merge their tiles themselves, and
-/// their kernels: they are for those who run the tile level as it stands.
+/// Drops the merges of stages all of whose bodies merge their tiles themselves,
+/// and their kernels: they are for those who run the tile level as it stands.
 static void dropMerges(ModuleOp module) {
   AttrTypeReplacer replacer;
   llvm::StringSet<> dropped;

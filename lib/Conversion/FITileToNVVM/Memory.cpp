@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h), and
-// how tiles go between memory and registers.
+// How kernels see parameters, items and tensors (include/fi/ABI/KernelABI.h),
+// and how tiles go between memory and registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,8 +89,7 @@ Value NVVMLowering::address(const Argument &argument, Value offset) {
   if (argument.shared) {
     Value bytes = arith::MulIOp::create(
         b, loc, toI32(offset), i32(element.getIntOrFloatBitWidth() / 8));
-    return sharedPointerAt(
-        arith::AddIOp::create(b, loc, argument.base, bytes));
+    return sharedPointerAt(arith::AddIOp::create(b, loc, argument.base, bytes));
   }
   return LLVM::GEPOp::create(b, loc, globalPointer, element, argument.base,
                              ArrayRef<LLVM::GEPArg>{toI64(offset)});
@@ -114,8 +113,8 @@ Value NVVMLowering::rowOffset(const Argument &argument, Value row,
 /// Pages are counted in 32 bits, whatever the table's type; the runtime checks.
 Value NVVMLowering::loadEntry(Value view, Value entryIndex) {
   const Argument &pages = arguments[*views.find(view)->second.pages];
-  auto load = LLVM::LoadOp::create(b, loc, pages.element,
-                                   address(pages, entryIndex));
+  auto load =
+      LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
   load.setInvariant(true); // tables belong to the plan
   if (pages.element.isInteger(32))
     return load;
@@ -241,8 +240,7 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
     if (pairs && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value loaded =
-          loadElements(argument, add(offset, column), pairs ? 2 : 1);
+      Value loaded = loadElements(argument, add(offset, column), pairs ? 2 : 1);
       for (int64_t i = 0; i < (pairs ? 2 : 1); ++i)
         registers[reg + i] = pairs ? extract(loaded, i) : loaded;
     }
@@ -284,8 +282,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     if (pairs && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value elements = pairs ? shuffle(registers, {reg, reg + 1})
-                             : extract(registers, reg);
+      Value elements =
+          pairs ? shuffle(registers, {reg, reg + 1}) : extract(registers, reg);
       storeElements(elements, argument, add(offset, column));
     }
   }
@@ -301,12 +299,13 @@ LogicalResult NVVMLowering::lowerLoadRows(LoadRowsOp op) {
 
 LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
   const Argument &target = argumentOf(op.getTarget());
-  storeTile(map.lookup(op.getTile()), op.getTile().getType(), target,
-            itemField(Field::RowCount),
-            [&](Value row) {
-              return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
-            },
-            partOf(op.getPart()));
+  storeTile(
+      map.lookup(op.getTile()), op.getTile().getType(), target,
+      itemField(Field::RowCount),
+      [&](Value row) {
+        return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
+      },
+      partOf(op.getPart()));
   return success();
 }
 
@@ -344,12 +343,14 @@ LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
   int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
   Value first = mul(itemField(Field::Slot), type.getDimSize(0));
   Value limit = itemField(Field::RowCount);
-  storeTile(map.lookup(op.getOutput()), type, stateOutput, limit,
-            [&](Value row) { return mul(add(first, row), columns); },
-            partOf(op.getPart()));
-  storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
-            stateStatistic, limit, [&](Value row) { return add(first, row); },
-            partOf(op.getPart()));
+  storeTile(
+      map.lookup(op.getOutput()), type, stateOutput, limit,
+      [&](Value row) { return mul(add(first, row), columns); },
+      partOf(op.getPart()));
+  storeTile(
+      map.lookup(op.getStatistic()), op.getStatistic().getType(),
+      stateStatistic, limit, [&](Value row) { return add(first, row); },
+      partOf(op.getPart()));
   return success();
 }
 
@@ -359,12 +360,13 @@ LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
   Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
   Value first = mul(slot, type.getDimSize(0));
   Value last = add(itemField(Field::RowCount), -1);
-  map.map(op.getOutput(),
-          loadTile(type, stateOutput,
-                   [&](Value row) {
-                     return mul(add(first, minimum(row, last)), columns);
-                   },
-                   partOf(op.getPart())));
+  map.map(op.getOutput(), loadTile(
+                              type, stateOutput,
+                              [&](Value row) {
+                                return mul(add(first, minimum(row, last)),
+                                           columns);
+                              },
+                              partOf(op.getPart())));
   map.map(op.getStatistic(),
           loadTile(op.getStatistic().getType(), stateStatistic,
                    [&](Value row) { return add(first, minimum(row, last)); }));
@@ -390,13 +392,13 @@ LogicalResult NVVMLowering::lowerShareState(ShareStateOp op) {
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
   if (!op.getOffset())
     return op.emitOpError("expected an offset: run fi-tile-allocate");
-  auto [output, statistic] = groupState(*op.getOffset(), group32, rows, columns);
+  auto [output, statistic] =
+      groupState(*op.getOffset(), group32, rows, columns);
   // The channels' place: everybody has read what was there.
   NVVM::Barrier0Op::create(b, loc);
-  storeTile(map.lookup(op.getOutput()), type, output, index(rows),
-            [&](Value row) {
-              return mul(row, getGroupStatePitch(columns) / 4);
-            });
+  storeTile(
+      map.lookup(op.getOutput()), type, output, index(rows),
+      [&](Value row) { return mul(row, getGroupStatePitch(columns) / 4); });
   storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
             statistic, index(rows), [](Value row) { return row; });
   NVVM::Barrier0Op::create(b, loc);
@@ -411,17 +413,16 @@ LogicalResult NVVMLowering::lowerLoadGroupState(LoadGroupStateOp op) {
   if (type.getDimSize(1) * getGroups() != columns)
     return op.emitOpError("expected a share of ")
            << columns << " / " << getGroups() << " columns, but got " << type;
-  auto [output, statistic] = groupState(
-      *op.getOffset(), toI32(scalar(op.getIndex())), rows, columns);
-  map.map(op.getOutput(), loadTile(type, output,
-                                   [&](Value row) {
-                                     return mul(row,
-                                                getGroupStatePitch(columns) / 4);
-                                   },
-                                   scalar(op.getPart())));
-  map.map(op.getStatistic(),
-          loadTile(op.getStatistic().getType(), statistic,
-                   [](Value row) { return row; }));
+  auto [output, statistic] =
+      groupState(*op.getOffset(), toI32(scalar(op.getIndex())), rows, columns);
+  map.map(
+      op.getOutput(),
+      loadTile(
+          type, output,
+          [&](Value row) { return mul(row, getGroupStatePitch(columns) / 4); },
+          scalar(op.getPart())));
+  map.map(op.getStatistic(), loadTile(op.getStatistic().getType(), statistic,
+                                      [](Value row) { return row; }));
   return success();
 }
 
@@ -452,8 +453,8 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
         b, loc, LLVM::AtomicBinOp::add, counter, i32(1),
         LLVM::AtomicOrdering::monotonic, "device");
     Value all = toI32(add(itemField(Field::SlotCount), -1));
-    Value last = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before,
-                                       all);
+    Value last =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before, all);
     auto reset = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard inner(b);
@@ -469,9 +470,9 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
   Value told = LLVM::LoadOp::create(b, loc, b.getI32Type(), flag,
                                     /*alignment=*/4);
   fence();
-  map.map(op.getResult(), arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                                told, i32(0))
-                              .getResult());
+  map.map(op.getResult(),
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, told, i32(0))
+              .getResult());
   return success();
 }
 

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// State of lowering one kernel for a GPU. A tile becomes a vector of the registers
-// that one lane holds of it, so that elementwise work is the same operation on
-// vectors; what lanes and warps add to a register's position is a value. A buffer
-// becomes its byte offset in shared memory.
+// State of lowering one kernel for a GPU. A tile becomes a vector of the
+// registers that one lane holds of it, so that elementwise work is the same
+// operation on vectors; what lanes and warps add to a register's position is a
+// value. A buffer becomes its byte offset in shared memory.
 //
 // The members are implemented by topic: FITileToNVVM.cpp (signature, control
-// flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states), Copy.cpp
-// (copies into shared memory), Dot.cpp (products).
+// flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
+// Copy.cpp (copies into shared memory), Dot.cpp (products).
 //
 //===----------------------------------------------------------------------===//
 
@@ -116,12 +116,10 @@ private:
   Value laneColumn();
   /// Loads a tile row by row: `offsetOf` gives a row's first element.
   Value loadTile(mlir::RankedTensorType type, const Argument &argument,
-                 llvm::function_ref<Value(Value)> offsetOf,
-                 Value part = {});
+                 llvm::function_ref<Value(Value)> offsetOf, Value part = {});
   void storeTile(Value registers, mlir::RankedTensorType type,
                  const Argument &argument, Value rowLimit,
-                 llvm::function_ref<Value(Value)> offsetOf,
-                 Value part = {});
+                 llvm::function_ref<Value(Value)> offsetOf, Value part = {});
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);

@@ -455,8 +455,8 @@ std::pair<Value, Value> AttentionStage::foldStates(
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    // Several at once, so that their loads do not wait for one another; past the
-    // last one the last is read again, as an empty state.
+    // Several at once, so that their loads do not wait for one another; past
+    // the last one the last is read again, as an empty state.
     SmallVector<std::pair<Value, Value>> states;
     Value last = arith::SubIOp::create(b, loc, count, index(1));
     for (int64_t i = 0; i < atOnce; ++i) {
@@ -475,22 +475,21 @@ std::pair<Value, Value> AttentionStage::foldStates(
             DenseElementsAttr::get(
                 statisticType,
                 b.getF32FloatAttr(normaliser.getEmptyStatistic()).getValue()));
-        statistic =
-            arith::SelectOp::create(b, loc, inside, statistic, empty);
+        statistic = arith::SelectOp::create(b, loc, inside, statistic, empty);
       }
       states.push_back({output, statistic});
     }
     SmallVector<Value> running(loop.getRegionIterArgs());
     for (auto [output, statistic] : states) {
-      auto fold = FoldOp::create(b, loc, types, normaliser, output, statistic,
-                                 running);
+      auto fold =
+          FoldOp::create(b, loc, types, normaliser, output, statistic, running);
       running.assign(fold.getResults().begin(), fold.getResults().end());
     }
     scf::YieldOp::create(b, loc, running);
   }
-  auto final = tile::FinalizeOp::create(b, loc, type,
-                                        tile(rows, 1, b.getF32Type()),
-                                        normaliser, loop.getResults(), Value());
+  auto final =
+      tile::FinalizeOp::create(b, loc, type, tile(rows, 1, b.getF32Type()),
+                               normaliser, loop.getResults(), Value());
   return {final.getOutput(), final.getStatistic()};
 }
 
@@ -503,14 +502,13 @@ std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
   int64_t columns = whole.getDimSize(1);
   auto share = tile(whole.getDimSize(0), columns / schedule.getKeyWarps(),
                     b.getF32Type());
-  return foldStates(
-      share, GroupsOp::create(b, loc, b.getIndexType()), /*atOnce=*/1,
-      [&](Value number) -> std::pair<Value, Value> {
-        auto load = LoadGroupStateOp::create(b, loc, share, statistic.getType(),
-                                             number, part, columns,
-                                             IntegerAttr());
-        return {load.getOutput(), load.getStatistic()};
-      });
+  return foldStates(share, GroupsOp::create(b, loc, b.getIndexType()),
+                    /*atOnce=*/1, [&](Value number) -> std::pair<Value, Value> {
+                      auto load = LoadGroupStateOp::create(
+                          b, loc, share, statistic.getType(), number, part,
+                          columns, IntegerAttr());
+                      return {load.getOutput(), load.getStatistic()};
+                    });
 }
 
 std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
@@ -530,10 +528,9 @@ std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
                     [&](Value number) -> std::pair<Value, Value> {
                       if (first)
                         number = arith::AddIOp::create(b, loc, first, number);
-                      auto load = LoadStateOp::create(b, loc, type,
-                                                      statisticType,
-                                                      kernel.getWork(), item,
-                                                      number, part);
+                      auto load = LoadStateOp::create(
+                          b, loc, type, statisticType, kernel.getWork(), item,
+                          number, part);
                       return {load.getOutput(), load.getStatistic()};
                     });
 }
@@ -541,9 +538,9 @@ std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
 void AttentionStage::storeMerged(Value output, Value statistic, int64_t rows,
                                  Value part) {
   if (sinkBuffer) {
-    auto sunk = SinkOp::create(
-        b, loc, TypeRange{output.getType(), statistic.getType()},
-        op.getNormaliser(), output, statistic, loadSink(rows));
+    auto sunk =
+        SinkOp::create(b, loc, TypeRange{output.getType(), statistic.getType()},
+                       op.getNormaliser(), output, statistic, loadSink(rows));
     output = sunk.getOutput();
     statistic = sunk.getStatistic();
   }
@@ -569,16 +566,17 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
 }
 
 /// In bytes of keys and values, as if all CTAs shared the memory: launching,
-/// starting and ending an item take a few microseconds, in which its share of the
-/// memory would bring kItemBytes; folding a split tile's state in takes its loads.
+/// starting and ending an item take a few microseconds, in which its share of
+/// the memory would bring kItemBytes; folding a split tile's state in takes its
+/// loads.
 SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
   constexpr int64_t kItemBytes = 64 << 10, kSlotBytes = 4 << 10;
   auto number = [&](StringRef name, int64_t value) {
     return b.getNamedAttr(name, b.getI64IntegerAttr(value));
   };
-  int64_t bits = view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth() +
-                 view.getValueDim() *
-                     view.getValueType().getIntOrFloatBitWidth();
+  int64_t bits =
+      view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth() +
+      view.getValueDim() * view.getValueType().getIntOrFloatBitWidth();
   int64_t tile = schedule.getTileKeys() * bits / 8;
   SmallVector<NamedAttribute> costs = {number("item", kItemBytes),
                                        number("tile", tile),
@@ -641,7 +639,8 @@ DictionaryAttr AttentionStage::build() {
         named("max_rows", schedule.getMaxRows()
                               ? Attribute(number(schedule.getMaxRows()))
                               : b.getUnitAttr()),
-        named("scratch", number(0)), named("cost", cost(schedule))};
+        named("scratch", number(0)),
+        named("cost", cost(schedule))};
     if (mergesItself(schedule))
       body.push_back(named("counters", b.getBoolAttr(true)));
     bodies.push_back(b.getDictionaryAttr(body));

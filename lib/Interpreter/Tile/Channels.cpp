@@ -231,9 +231,9 @@ llvm::Expected<bool> fi::tile::evaluateChannel(Operation *op, Strand &strand) {
     return true;
   }
   if (isa<ShareStateOp, LoadGroupStateOp, GroupOp, GroupsOp>(op))
-    return llvm::createStringError(
-        "%s: groups of warps (key_warps) are not interpreted: set key_warps = 1",
-        op->getName().getStringRef().str().c_str());
+    return llvm::createStringError("%s: groups of warps (key_warps) are not "
+                                   "interpreted: set key_warps = 1",
+                                   op->getName().getStringRef().str().c_str());
   if (auto read = dyn_cast<ReadOp>(op)) {
     llvm::Expected<ElementsRef> data = strand.operand(op, read.getBuffer());
     if (!data)

@@ -533,3 +533,24 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   %0 = fi_tile.columns %c from -1 step 9223372036854775807 : tensor<16x8xf32> -> tensor<16x2xf32>
   fi_tile.return
 }
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = arith.constant dense<0.0> : tensor<16x8xf32>
+  // expected-error @below {{'fi_tile.any' op expected a tile of i1, but got 'tensor<16x8xf32>' [TILE26]}}
+  %0 = fi_tile.any %c : tensor<16x8xf32>
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %o = arith.constant dense<0.0> : tensor<16x8xf32>
+  %l = arith.constant dense<0.0> : tensor<16x1xf32>
+  // expected-error @below {{'fi_tile.fold' op expected an accumulator of the output's type, 'tensor<16x8xf32>', but got 'tensor<16x1xf32>' [TILE27]}}
+  %0:2 = fi_tile.fold #fi.softmax<base = 2> %o, %l into (%l, %l) : tensor<16x8xf32>, tensor<16x1xf32> into tensor<16x1xf32>, tensor<16x1xf32>
+  fi_tile.return
+}

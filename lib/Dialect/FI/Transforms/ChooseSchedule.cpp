@@ -82,8 +82,8 @@ ArrayAttr chooseForGPU(AttentionOp op) {
                              /*lanes=*/4, maxRows, /*stream=*/0, warps,
                              keyWarps, stages);
   };
-  // Few rows: memory is the limit. Warps take key tiles in turn, each with a ring
-  // of its own, and share their states at the end.
+  // Few rows: memory is the limit. Warps take key tiles in turn, each with a
+  // ring of its own, and share their states at the end.
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
   return b.getArrayAttr(
       {make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/3),

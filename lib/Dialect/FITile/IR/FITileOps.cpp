@@ -349,8 +349,8 @@ LogicalResult ViewOp::verify() {
 
 /// Rows of [rows, heads, dim] or [rows, heads] against a tile.
 static LogicalResult verifyRows(Operation *op, MemRefType memory,
-                                RankedTensorType tile, int64_t group,
-                                bool load, bool byGroup = false) {
+                                RankedTensorType tile, int64_t group, bool load,
+                                bool byGroup = false) {
   if (memory.getRank() != 2 && memory.getRank() != 3)
     return op->emitOpError("expected a memref [rows, heads, dim] or [rows, "
                            "heads], but got ")
@@ -453,10 +453,13 @@ LogicalResult LoadStateOp::verify() {
 }
 
 LogicalResult FoldOp::verify() {
-  if (getRunning().empty() ||
-      getRunning()[0].getType() != getOutput().getType())
+  if (getRunning().empty())
     return emitOpError("expected an accumulator of the output's type, ")
-           << getOutput().getType() << " [TILE27]";
+           << getOutput().getType() << ", but got nothing [TILE27]";
+  if (getRunning()[0].getType() != getOutput().getType())
+    return emitOpError("expected an accumulator of the output's type, ")
+           << getOutput().getType() << ", but got " << getRunning()[0].getType()
+           << " [TILE27]";
   if (!getNormaliser().canFold())
     return emitOpError("expected a normaliser whose states can be folded, but "
                        "got ")

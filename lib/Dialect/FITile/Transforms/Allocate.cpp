@@ -46,8 +46,8 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
     // States of groups take the place of the channels, which are empty by then.
     kernel.walk([&](ShareStateOp share) {
       share.setOffset(0);
-      offset = std::max(offset,
-                        groups * getGroupStateBytes(share.getOutput().getType()));
+      offset = std::max(
+          offset, groups * getGroupStateBytes(share.getOutput().getType()));
     });
     kernel.walk([&](LoadGroupStateOp load) { load.setOffset(0); });
     kernel.walk([&](ArriveLastOp arrive) {

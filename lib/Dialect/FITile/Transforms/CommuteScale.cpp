@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A positive factor changes no order and leaves -inf alone, so that it may come
-// after masks and maxima: then only the subtraction multiplies, and both are one
-// instruction.
+// after masks and maxima: then only the subtraction multiplies, and both are
+// one instruction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,9 +89,9 @@ struct CommuteScalePass
           !isa<RankedTensorType>(difference.getType()))
         return;
       for (Operation *op : {product.getOperation(), difference.getOperation()})
-        op->setAttr("fastmath", arith::FastMathFlagsAttr::get(
-                                    &getContext(),
-                                    arith::FastMathFlags::contract));
+        op->setAttr("fastmath",
+                    arith::FastMathFlagsAttr::get(
+                        &getContext(), arith::FastMathFlags::contract));
     });
   }
 };

@@ -71,9 +71,8 @@ void expand(OpBuilder &b, FoldOp op) {
       a, op.getStatistic(), op.getRunning().drop_front());
   if (update.factor)
     acc = scaleRows(a, acc, update.factor);
-  SmallVector<Value> results = {
-      arith::AddFOp::create(b, op.getLoc(), acc,
-                            scaleRows(a, op.getOutput(), update.weights))};
+  SmallVector<Value> results = {arith::AddFOp::create(
+      b, op.getLoc(), acc, scaleRows(a, op.getOutput(), update.weights))};
   llvm::append_range(results, update.running);
   op->replaceAllUsesWith(results);
 }
@@ -170,15 +169,15 @@ struct OnlineSoftmaxPass
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
-              op))
+      if (isa<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp,
+              SinkOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
       OpBuilder b(op);
       llvm::TypeSwitch<Operation *>(op)
-          .Case<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
-              [&](auto typed) { expand(b, typed); });
+          .Case<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp,
+                SinkOp>([&](auto typed) { expand(b, typed); });
       op->erase();
     }
     mergeScales(getOperation());

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // With `stages` buffers, the copies of keys and values run `stages - 1` visited
-// tiles ahead of their use: the first ones are started before the loops, and each
-// iteration starts those of a later tile, which a cursor finds. The cursor goes
-// through consecutive loops over an item's tiles, from full into partial ones.
+// tiles ahead of their use: the first ones are started before the loops, and
+// each iteration starts those of a later tile, which a cursor finds. The cursor
+// goes through consecutive loops over an item's tiles, from full into partial
+// ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -187,8 +188,8 @@ private:
 
   void advance(OpBuilder &b, Location loc, MutableArrayRef<Transfer> transfers,
                Ahead &ahead, int64_t step) {
-    ahead.cursor = AdvanceOp::create(b, loc, ahead.cursor.getType(),
-                                     ahead.cursor, step);
+    ahead.cursor =
+        AdvanceOp::create(b, loc, ahead.cursor.getType(), ahead.cursor, step);
     lookUp(b, transfers, ahead);
   }
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Most tiles leave the subtrahend of the exponentials as it is, and the factor of
-// the accumulator is 1 for all rows: a branch that all lanes of a warp take alike
-// then saves a multiplication per element.
+// Most tiles leave the subtrahend of the exponentials as it is, and the factor
+// of the accumulator is 1 for all rows: a branch that all lanes of a warp take
+// alike then saves a multiplication per element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@ using namespace fi::tile;
 
 namespace {
 
-struct SkipRescalePass : fi::tile::impl::FITileSkipRescaleBase<SkipRescalePass> {
+struct SkipRescalePass
+    : fi::tile::impl::FITileSkipRescaleBase<SkipRescalePass> {
   void runOnOperation() override {
     SmallVector<arith::MulFOp> products;
     getOperation().walk([&](DotOp dot) {
@@ -47,8 +48,8 @@ struct SkipRescalePass : fi::tile::impl::FITileSkipRescaleBase<SkipRescalePass> 
           b, loc,
           DenseElementsAttr::get(
               type, b.getFloatAttr(type.getElementType(), 1).getValue()));
-      Value differs = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE,
-                                            factor, one);
+      Value differs =
+          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, factor, one);
       Value any = AnyOp::create(b, loc, differs);
       auto branch = scf::IfOp::create(b, loc, TypeRange{product.getType()}, any,
                                       /*addThenBlock=*/true,

@@ -79,8 +79,9 @@ SmemAttr getSmemLayout(mlir::MLIRContext *context, int64_t columns,
 /// once (ldmatrix), at worst over rows and chunks; 1 is free of conflicts.
 int64_t countBankConflicts(SmemAttr layout, int64_t rows, int64_t chunks);
 
-/// Bytes of a row of a group's state in shared memory: rows begin 8 banks apart, so
-/// that the rows of a fragment that are written at once do not collide.
+/// Bytes of a row of a group's state in shared memory: rows begin 8 banks
+/// apart, so that the rows of a fragment that are written at once do not
+/// collide.
 inline int64_t getGroupStatePitch(int64_t columns) {
   return (columns * 4 + 127) / 128 * 128 + 32;
 }
