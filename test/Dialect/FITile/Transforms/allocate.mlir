@@ -2,7 +2,7 @@
 // by how much.
 // RUN: not fi-opt %s --fi-tile-allocate --split-input-file 2>%t.err | FileCheck %s
 // RUN: FileCheck %s --check-prefix=TARGET < %t.err
-// RUN: not fi-opt %s --pass-pipeline='builtin.module(fi_tile.kernel(fi-tile-allocate{limit=40000}))' --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not fi-opt %s --pass-pipeline='builtin.module(fi_tile.kernel(fi-tile-allocate{limit=40000}))' --split-input-file -o %t 2>&1 | FileCheck %s --check-prefix=LIMIT
 
 #schedule = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 3>
 #padded = #fi_tile.smem<pitch = 144>
