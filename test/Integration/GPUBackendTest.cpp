@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a user of `--backend=emulated:CHIP` gets: programs without a schedule, by
-// the executor that the tools use, on memory of the device, with the emulator's
-// checks, against the reference.
+// What a user of `--backend=emulated:CHIP` gets: programs without a schedule,
+// by the executor that the tools use, on memory of the device, with the
+// emulator's checks, against the reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,8 +69,8 @@ TEST_P(EmulatedBackend, EqualsReference) {
   test.on(on("sm_80")).check(plans());
 }
 
-std::string nameOf(
-    const testing::TestParamInfo<std::tuple<const char *, Variant>> &info) {
+std::string
+nameOf(const testing::TestParamInfo<std::tuple<const char *, Variant>> &info) {
   return std::string(std::get<1>(info.param).name) + "_" +
          std::get<0>(info.param);
 }
@@ -136,22 +136,20 @@ std::function<void(AttentionText &)> heads(int64_t key, int64_t value,
 }
 INSTANTIATE_TEST_SUITE_P(
     Heads, EmulatedBackend,
-    testing::Combine(testing::Values("f16", "bf16"),
-                     testing::Values(Variant{"d8_g1", heads(8, 8, 2, 1)},
-                                     Variant{"d64_g8", heads(64, 64, 1, 8)},
-                                     Variant{"d72_g3", heads(72, 72, 1, 3)},
-                                     Variant{"d80_g1", heads(80, 80, 2, 1)},
-                                     Variant{"d96_g4", heads(96, 96, 1, 4)},
-                                     Variant{"d128_g1", heads(128, 128, 2, 1)},
-                                     Variant{"d128_g4", heads(128, 128, 2, 4)},
-                                     Variant{"d128_g16",
-                                             heads(128, 128, 1, 16)},
-                                     Variant{"d192_v128",
-                                             heads(192, 128, 1, 2)},
-                                     Variant{"d256_g2", heads(256, 256, 1, 2)},
-                                     Variant{"d512_g1", heads(512, 512, 1, 1)},
-                                     Variant{"d64_g71",
-                                             heads(64, 64, 1, 71)})),
+    testing::Combine(
+        testing::Values("f16", "bf16"),
+        testing::Values(Variant{"d8_g1", heads(8, 8, 2, 1)},
+                        Variant{"d64_g8", heads(64, 64, 1, 8)},
+                        Variant{"d72_g3", heads(72, 72, 1, 3)},
+                        Variant{"d80_g1", heads(80, 80, 2, 1)},
+                        Variant{"d96_g4", heads(96, 96, 1, 4)},
+                        Variant{"d128_g1", heads(128, 128, 2, 1)},
+                        Variant{"d128_g4", heads(128, 128, 2, 4)},
+                        Variant{"d128_g16", heads(128, 128, 1, 16)},
+                        Variant{"d192_v128", heads(192, 128, 1, 2)},
+                        Variant{"d256_g2", heads(256, 256, 1, 2)},
+                        Variant{"d512_g1", heads(512, 512, 1, 1)},
+                        Variant{"d64_g71", heads(64, 64, 1, 71)})),
     nameOf);
 
 std::function<void(AttentionText &)> clauses(const std::string &text) {
@@ -163,31 +161,34 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values("f16", "bf16"),
         testing::Values(
             Variant{"full", clauses("")},
-            Variant{"window", clauses("mask(#fi.window<left = 30, right = 0>)")},
-            Variant{"sinks_and_window",
-                    clauses(maskRegion("%c = arith.cmpi sle, %kp, %qp : index\n"
-                                       "%four = arith.constant 4 : index\n"
-                                       "%f = arith.cmpi slt, %kp, %four : index\n"
-                                       "%w = arith.constant 20 : index\n"
-                                       "%d = arith.subi %qp, %kp : index\n"
-                                       "%n = arith.cmpi sle, %d, %w : index\n"
-                                       "%a = arith.ori %f, %n : i1\n"
-                                       "%m = arith.andi %c, %a : i1\n"
-                                       "fi.yield %m : i1"))},
+            Variant{"window",
+                    clauses("mask(#fi.window<left = 30, right = 0>)")},
+            Variant{
+                "sinks_and_window",
+                clauses(maskRegion("%c = arith.cmpi sle, %kp, %qp : index\n"
+                                   "%four = arith.constant 4 : index\n"
+                                   "%f = arith.cmpi slt, %kp, %four : index\n"
+                                   "%w = arith.constant 20 : index\n"
+                                   "%d = arith.subi %qp, %kp : index\n"
+                                   "%n = arith.cmpi sle, %d, %w : index\n"
+                                   "%a = arith.ori %f, %n : i1\n"
+                                   "%m = arith.andi %c, %a : i1\n"
+                                   "fi.yield %m : i1"))},
             Variant{"softcap_base_e",
                     clauses("normalise(#fi.softmax<base = e>) "
                             "score(#fi.softcap<20.0>) mask(#fi.causal)")},
-            Variant{"alibi", clauses(scoreRegion(
-                                 "%d = arith.subi %kp, %qp : index\n"
-                                 "%i = arith.index_cast %d : index to i32\n"
-                                 "%f = arith.sitofp %i : i32 to f32\n"
-                                 "%h = arith.index_cast %qh : index to i32\n"
-                                 "%g = arith.sitofp %h : i32 to f32\n"
-                                 "%e = math.exp2 %g : f32\n"
-                                 "%m = arith.divf %f, %e : f32\n"
-                                 "%t = arith.addf %s, %m : f32\n"
-                                 "fi.yield %t : f32") +
-                             " mask(#fi.causal)")},
+            Variant{
+                "alibi",
+                clauses(scoreRegion("%d = arith.subi %kp, %qp : index\n"
+                                    "%i = arith.index_cast %d : index to i32\n"
+                                    "%f = arith.sitofp %i : i32 to f32\n"
+                                    "%h = arith.index_cast %qh : index to i32\n"
+                                    "%g = arith.sitofp %h : i32 to f32\n"
+                                    "%e = math.exp2 %g : f32\n"
+                                    "%m = arith.divf %f, %e : f32\n"
+                                    "%t = arith.addf %s, %m : f32\n"
+                                    "fi.yield %t : f32") +
+                        " mask(#fi.causal)")},
             Variant{"nothing_visible",
                     clauses(maskRegion("%m = arith.constant false\n"
                                        "fi.yield %m : i1"))},
@@ -239,8 +240,7 @@ std::string with(std::string text, const std::string &element) {
 }
 
 class EmulatedStages : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Types, EmulatedStages,
-                         testing::Values("f16", "bf16"));
+INSTANTIATE_TEST_SUITE_P(Types, EmulatedStages, testing::Values("f16", "bf16"));
 
 TEST_P(EmulatedStages, EmptyStates) {
   for (int64_t rows : {0, 1, 130}) {
@@ -332,22 +332,23 @@ TEST_P(EmulatedStages, Append) {
                        (isHND ? "2x4" : "4x2") + "x24xTYPE>";
     std::string pools = isFused ? "%k" : "%k, %v",
                 types = isFused ? "!pool" : "!pool, !pool";
-    Case(with("!ix = tensor<?xi64>\n!q = tensor<?x4x24xTYPE>\n"
-              "!lse = tensor<?x4xf32>\n!pool = " +
-                  pool + "\n!kv = !fi.paged_kv<4x2x24xTYPE, " + layout +
-                  ", index = i64>\n!new = tensor<?x2x24xTYPE>\n"
-                  "fi.program @step plan(%qo: !ix, %indptr: !ix, %pages: !ix, "
-                  "%last: !ix)\n    run(%q: !q, %nk: !new, %nv: !new, %k: "
-                  "!pool" +
-                  (isFused ? "" : ", %v: !pool") +
-                  ") -> (!q, !lse) {\n  %kv = fi.view.paged " + pools +
-                  " tables(%indptr, %pages, %last : !ix, !ix, !ix) : " + types +
-                  " -> !kv\n  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, "
-                  "!new to !kv\n  %o, %l = fi.attention %q rows(%qo : !ix) over "
-                  "%kv scale(0.2) mask(#fi.causal) : !q over !kv -> !q, !lse\n"
-                  "  fi.return %o, %l : !q, !lse\n}\n",
-              GetParam()),
-         {{1, 1}, {1, 37}, {5, 5}, {3, 130}, {0, 20}, {0, 0}, {70, 150}})
+    Case(
+        with("!ix = tensor<?xi64>\n!q = tensor<?x4x24xTYPE>\n"
+             "!lse = tensor<?x4xf32>\n!pool = " +
+                 pool + "\n!kv = !fi.paged_kv<4x2x24xTYPE, " + layout +
+                 ", index = i64>\n!new = tensor<?x2x24xTYPE>\n"
+                 "fi.program @step plan(%qo: !ix, %indptr: !ix, %pages: !ix, "
+                 "%last: !ix)\n    run(%q: !q, %nk: !new, %nv: !new, %k: "
+                 "!pool" +
+                 (isFused ? "" : ", %v: !pool") +
+                 ") -> (!q, !lse) {\n  %kv = fi.view.paged " + pools +
+                 " tables(%indptr, %pages, %last : !ix, !ix, !ix) : " + types +
+                 " -> !kv\n  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, "
+                 "!new to !kv\n  %o, %l = fi.attention %q rows(%qo : !ix) over "
+                 "%kv scale(0.2) mask(#fi.causal) : !q over !kv -> !q, !lse\n"
+                 "  fi.return %o, %l : !q, !lse\n}\n",
+             GetParam()),
+        {{1, 1}, {1, 37}, {5, 5}, {3, 130}, {0, 20}, {0, 0}, {70, 150}})
         .on(on("sm_80"))
         .check(plans());
   }
@@ -360,9 +361,10 @@ TEST(EmulatedErrors, AreSentences) {
     std::string error = Case(text.get(), {{3, 20}}).on(on(chip)).getError();
     EXPECT_NE(error.find(sentence), std::string::npos) << error;
   };
-  expect(attention("f32"), "'fi.attention' op expected queries, keys and values "
-                           "of one type among f16 and bf16 for sm_80, but got "
-                           "f32, f32 and f32");
+  expect(attention("f32"),
+         "'fi.attention' op expected queries, keys and values "
+         "of one type among f16 and bf16 for sm_80, but got "
+         "f32, f32 and f32");
   AttentionText text = attention("f16");
   text.query = "bf16";
   expect(text, "but got bf16, f16 and f16");

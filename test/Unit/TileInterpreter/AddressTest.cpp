@@ -72,7 +72,8 @@ protected:
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&loop.getBody().front());
-      StoreRowsOp::create(b, loc, tile, arguments[rank + 4], loop.getItem(), 1);
+      StoreRowsOp::create(b, loc, tile, arguments[rank + 4], loop.getItem(), 1,
+                          Value());
     }
     tile::ReturnOp::create(b, loc);
     ASSERT_TRUE(succeeded(module->verify()));
