@@ -24,19 +24,32 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libclang-rt-22-dev
   clang-format-22 clang-tidy-22
   python3 python3-numpy python3-psutil python3-pytest
+  # The Python package.
+  python3-dev python3-pip
   # The site.
   mkdocs
 )
+# From PyPI, into the tree's .cache: headers that the Python package is built with.
+nanobind=nanobind==3.1.0
 if [ "${1:-}" = --list ]; then
-  printf '%s\n' "${packages[@]}"
+  printf '%s\n' "${packages[@]}" "$nanobind"
   exit
 fi
+
+install_nanobind() {
+  local to=.cache/python
+  [ -d "$to/nanobind-${nanobind#*==}.dist-info" ] && return
+  rm -rf "$to"
+  with_progress "$nanobind" pip-install /usr/bin/python3 -m pip install --no-deps \
+    --root-user-action=ignore --disable-pip-version-check --target "$to" "$nanobind"
+}
 
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u) ||
   die "expected a Debian system with dpkg, but found none; the packages needed are: ${packages[*]}"
 missing=($(comm -23 <(printf '%s\n' "${packages[@]}" | sort -u) <(printf '%s\n' "$installed")))
 if [ ${#missing[@]} -eq 0 ]; then
   say "packages: all ${#packages[@]} present"
+  install_nanobind
   exit
 fi
 
@@ -59,3 +72,4 @@ for name in "${missing[@]}"; do
     die "package '$name' is not in the package sources; expected Debian 12 with its security updates (bookworm-security), which carry LLVM 22"
 done
 with_progress "packages" apt-install apt install --no-install-recommends "${missing[@]}"
+install_nanobind

@@ -1,0 +1,92 @@
+#===- batch.py - the tensors of a row ---------------------------------------------- ===#
+#
+# Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===--------------------------------------------------------------------------===#
+"""The tensors of a row: the same for all contenders, seeded, with shuffled pages."""
+
+import math
+
+import torch
+
+from .measure import copies_for
+
+DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+
+
+class Batch:
+    def __init__(self, row, seed=0):
+        torch.manual_seed(seed)
+        self.row = row
+        self.dtype = DTYPES[row.dtype]
+        queries = [q for q, _ in row.requests]
+        self.lengths = [kv for _, kv in row.requests]
+        page = max(row.page, 1)
+        pages = [-(-kv // page) for kv in self.lengths]
+        self.qo_indptr = self._indptr(queries)
+        #: in pages, or in keys where there are none
+        self.kv_indptr = self._indptr(pages)
+        self.kv_indices = torch.randperm(sum(pages)).int()
+        self.last_page_len = torch.tensor([(kv - 1) % page + 1 for kv in self.lengths], dtype=torch.int32)
+        self.q = self._randn(row.query_tokens, row.query_heads, row.dim)
+        #: Copies of keys and values, too large together for a cache: [pages, heads,
+        #: page, dim], or [keys, heads, dim].
+        shape = (sum(pages), row.kv_heads, page, row.dim) if row.page else (sum(pages), row.kv_heads, row.dim)
+        self.copies = [(self._randn(*shape), self._randn(*shape)) for _ in range(copies_for(row.cache_bytes))]
+
+    def _randn(self, *shape):
+        # By parts: the normal numbers are made in f32.
+        out = torch.empty(shape, dtype=self.dtype, device="cuda")
+        for part in out.view(-1).split(1 << 28):
+            part.copy_(torch.randn(part.numel(), device="cuda"))
+        return out
+
+    @staticmethod
+    def _indptr(counts):
+        return torch.tensor([0, *counts], dtype=torch.int32).cumsum(0).int()
+
+    @property
+    def max_pages(self):
+        return int((self.kv_indptr[1:] - self.kv_indptr[:-1]).max())
+
+    def keys_of(self, request, copy=0):
+        """Keys and values of a request in order: [heads, keys, dim]."""
+        begin, end = self.kv_indptr[request], self.kv_indptr[request + 1]
+        k, v = self.copies[copy]
+        if not self.row.page:
+            return k[begin:end].transpose(0, 1), v[begin:end].transpose(0, 1)
+        pages = self.kv_indices[begin:end].long().cuda()
+        length = self.lengths[request]
+        return tuple(t[pages].transpose(0, 1).reshape(t.shape[1], -1, t.shape[3])[:, :length] for t in (k, v))
+
+    def check(self, o, lse=None, lse_base=2.0):
+        """The largest error against attention in f32, over the first, the last and some
+        random rows of the first, the last and some random requests."""
+        row = self.row
+        if torch.isnan(o).any():
+            return math.inf
+        random = torch.Generator().manual_seed(1)
+        some = torch.randint(len(row.requests), (3,), generator=random).tolist()
+        worst = 0.0
+        for request in sorted({0, len(row.requests) - 1, *some}):
+            count, length = row.requests[request]
+            first = int(self.qo_indptr[request])
+            rows = torch.cat([torch.tensor([0, count - 1]), torch.randint(count, (14,), generator=random)]).unique().cuda()
+            k, v = self.keys_of(request)
+            group = row.query_heads // row.kv_heads
+            q = self.q[first + rows].float().transpose(0, 1).reshape(row.kv_heads, group * len(rows), row.dim)
+            scores = q @ k.float().transpose(1, 2) / math.sqrt(row.dim)
+            scores = scores.view(row.kv_heads, group, len(rows), length)
+            if row.causal:
+                seen = torch.arange(length, device="cuda")[None, :] <= (rows + length - count)[:, None]
+                scores = scores.masked_fill(~seen, -math.inf)
+            want = torch.softmax(scores, -1).flatten(1, 2) @ v.float()
+            want = want.view(row.query_heads, len(rows), row.dim).transpose(0, 1)
+            got = o[first + rows].float()
+            # Errors relative to what the element type can tell of a value this large.
+            worst = max(worst, ((got - want).abs() / (1 + want.abs())).max().item())
+            if lse is not None:
+                want = torch.logsumexp(scores, -1).view(row.query_heads, len(rows)).t() / math.log(lse_base)
+                worst = max(worst, ((lse[first + rows] - want).abs() / (1 + want.abs())).max().item())
+        return worst

@@ -1,0 +1,131 @@
+#===- rows.py - what is measured --------------------------------------------------- ===#
+#
+# Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===--------------------------------------------------------------------------===#
+"""The rows of the benchmark: shapes, what they cost, and which program runs them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    #: "prefill", "decode" or "append" (several query tokens on a cache)
+    kind: str
+    #: (query tokens, keys) of each request
+    requests: tuple
+    query_heads: int
+    kv_heads: int
+    #: keys of a page; 0: ragged, without pages
+    page: int
+    causal: bool = True
+    dim: int = 128
+    dtype: str = "bf16"
+
+    @property
+    def query_tokens(self):
+        return sum(q for q, _ in self.requests)
+
+    @property
+    def is_uniform(self):
+        return len(set(self.requests)) == 1
+
+    @property
+    def flop(self):
+        pairs = sum(q * (kv - q) + q * (q + 1) / 2 if self.causal else q * kv for q, kv in self.requests)
+        return 4 * self.query_heads * self.dim * pairs
+
+    @property
+    def cache_bytes(self):
+        return sum(2 * kv * self.kv_heads * self.dim * 2 for _, kv in self.requests)
+
+    @property
+    def bytes(self):
+        """The least that must be moved: keys and values once, query, result, lse."""
+        return self.cache_bytes + self.query_tokens * self.query_heads * (2 * self.dim * 2 + 4)
+
+    @property
+    def is_bound_by_memory(self):
+        """Against the ridge of data sheets: a few hundred FLOP a byte."""
+        return self.flop / self.bytes < 150
+
+    @property
+    def program(self):
+        """The name of the package that runs the row."""
+        pages = f"p{self.page}" if self.page else "ragged"
+        mask = "causal" if self.causal else "full"
+        return f"{self.dtype}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}"
+
+    def text(self, schedules=""):
+        """The program at level 1. `schedules` is put into the attention as it is."""
+        kv, d, e = self.kv_heads, self.dim, self.dtype
+        if self.page:
+            pool = f"tensor<?x{kv}x{self.page}x{d}x{e}>"
+            view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{e}, HND>"
+            tables = "%qo_indptr: !ix, %kv_indptr: !ix, %kv_indices: !ix, %last_page_len: !ix"
+            make = "fi.view.paged %k, %v tables(%kv_indptr, %kv_indices, %last_page_len : !ix, !ix, !ix)"
+        else:
+            pool = f"tensor<?x{kv}x{d}x{e}>"
+            view = f"!fi.ragged_kv<{kv}x{d}x{e}>"
+            tables = "%qo_indptr: !ix, %kv_indptr: !ix"
+            make = "fi.view.ragged %k, %v indptr(%kv_indptr : !ix)"
+        mask = "mask(#fi.causal) " if self.causal else ""
+        schedules = schedules + " " if schedules else ""
+        return f"""!ix = tensor<?xi32>
+!pool = {pool}
+!kv = {view}
+!q = tensor<?x{self.query_heads}x{d}x{e}>
+!lse = tensor<?x{self.query_heads}xf32>
+fi.program @attention
+    plan({tables})
+    run(%q: !q, %k: !pool, %v: !pool) -> (!q, !lse) {{
+  %kv = {make} : !pool, !pool -> !kv
+  %o, %lse = fi.attention %q rows(%qo_indptr : !ix) over %kv scale({d**-0.5!r}) {mask}{schedules}: !q over !kv -> !q, !lse
+  fi.return %o, %lse : !q, !lse
+}}
+"""
+
+
+def _prefill(tokens, causal=True, page=0):
+    names = {1024: "1k", 4096: "4k", 16384: "16k"}
+    suffix = f"-p{page}" if page else ""
+    name = f"prefill-{names[tokens]}-{'causal' if causal else 'full'}{suffix}"
+    return Row(name, "prefill", ((tokens, tokens),), 32, 8, page, causal)
+
+
+def _decode(name, batch, keys, heads, page=16):
+    return Row(f"decode-{name}-{heads[0]}x{heads[1]}-p{page}", "decode", ((1, keys),) * batch, *heads, page)
+
+
+def _append(name, batch, tokens, keys, heads):
+    return Row(f"{name}-{heads[0]}x{heads[1]}", "append", ((tokens, keys),) * batch, *heads, 16)
+
+
+ROWS = (
+    *(_prefill(tokens, causal) for tokens in (1024, 4096, 16384) for causal in (True, False)),
+    _prefill(16384, page=16),
+    _prefill(16384, page=1),
+    _decode("bs64-4k", 64, 4096, (32, 8)),
+    _decode("bs64-4k", 64, 4096, (32, 8), page=1),
+    _decode("bs1-128k", 1, 131072, (64, 8)),
+    _decode("bs1-128k", 1, 131072, (8, 1)),
+    _decode("bs1-8k", 1, 8192, (32, 8)),
+    _decode("bs16-8k", 16, 8192, (32, 8)),
+    _append("verify-q4-bs8-8k", 8, 4, 8192, (64, 8)),
+    _append("verify-q4-bs1-128k", 1, 4, 131072, (8, 1)),
+    _append("chunked-q512-64k", 1, 512, 65536, (8, 1)),
+    # Two prompts and the decoding of 128 others in one batch.
+    Row("mixed-2x2k-128x2k-32x8", "append", ((2048, 2048),) * 2 + ((1, 2048),) * 128, 32, 8, 16),
+)
+
+
+def select(patterns=None):
+    """The rows whose name contains one of the patterns; all without patterns."""
+    if not patterns:
+        return list(ROWS)
+    rows = [row for row in ROWS if any(p in row.name for p in patterns)]
+    if not rows:
+        raise SystemExit(f"no row is named like {', '.join(patterns)}; rows are: {', '.join(r.name for r in ROWS)}")
+    return rows
