@@ -247,6 +247,8 @@ Error runTool() {
   cpu::registerCompiler(registry);
   gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // A message shows its place, not a page of operations.
+  context.printOpOnDiagnostic(false);
   Expected<LoadedProgram> loaded =
       parseProgram(context, text, name, programName);
   if (!loaded)

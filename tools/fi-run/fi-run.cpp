@@ -311,6 +311,8 @@ static Expected<bool> runTool() {
   cpu::registerCompiler(registry);
   gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // A message shows its place, not a page of operations.
+  context.printOpOnDiagnostic(false);
   mlir::OwningOpRef<mlir::ModuleOp> module;
   bool isPackage = llvm::sys::fs::is_directory(inputPath);
   std::string textPath = isPackage ? sourcePath : inputPath;

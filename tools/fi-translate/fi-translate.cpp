@@ -293,6 +293,8 @@ static Error runTool() {
   cpu::registerCompiler(registry);
   gpu::registerCompiler(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // A message shows its place, not a page of operations.
+  context.printOpOnDiagnostic(false);
   context.loadDialect<FIDialect>();
   Expected<TargetAttr> target = isForAll ? TargetAttr() : getTarget(context);
   if (!target)
