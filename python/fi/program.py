@@ -98,6 +98,12 @@ def load(path):
     return Program(package, manifest, source)
 
 
+def _invalid_program(sentence):
+    error = _runtime.Error(sentence)
+    error.status = "invalid program"
+    return error
+
+
 def compile(text, target: Optional[str] = None, program: str = "", cache: bool = True):
     """Compiles a program from its text.
 
@@ -116,7 +122,7 @@ def compile(text, target: Optional[str] = None, program: str = "", cache: bool =
     capability = next(((major, minor) for _, major, minor in _runtime.devices()), (0, 0))
     compiled = _compiler.compile(text, target or "", program, cache, *capability)
     if not isinstance(compiled, _compiler.Compiled):
-        raise _runtime.Error(compiled)
+        raise _invalid_program(compiled)
     manifest = compiled.manifest
     if compiled.is_cuda:
         package = _runtime.open_code(manifest, compiled.ptx, compiled.cubin)
@@ -130,7 +136,7 @@ def compile(text, target: Optional[str] = None, program: str = "", cache: bool =
         if not found:
             raise _runtime.Error(f"text: the road of '{package.program}' to its target has no level '{level}'")
         if found[0] == "!":
-            raise _runtime.Error(found[1:])
+            raise _invalid_program(found[1:])
         return found[1:]
 
     return Program(package, json.loads(manifest), source)
