@@ -24,7 +24,7 @@ COLD_BYTES = 300e6
 
 
 def copies_for(cache_bytes):
-    return max(1, min(16, int(COLD_BYTES / cache_bytes) + 1))
+    return max(1, min(80, int(COLD_BYTES / cache_bytes) + 1))
 
 
 def smi():

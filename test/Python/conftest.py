@@ -15,7 +15,8 @@ import pytest
 
 SOURCE = pathlib.Path(os.environ.get("FI_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("FI_BUILD_DIR", SOURCE / "build/dev"))
-sys.path.insert(0, str(BUILD / "python"))
+# The built package first: the sources beside it have no extensions.
+sys.path[:0] = [str(BUILD / "python"), str(SOURCE / "python")]
 
 
 @pytest.fixture(scope="session")
