@@ -7,12 +7,14 @@
 //
 // What a user of `--backend=emulated:CHIP` gets: programs without a schedule,
 // by the executor that the tools use, on memory of the device, with the
-// emulator's checks, against the reference.
+// emulator's checks, against the reference. With FI_TEST_GPU=cuda in the
+// environment they run on that backend instead.
 //
 //===----------------------------------------------------------------------===//
 
 #include "IntegrationTesting.h"
 #include <cmath>
+#include <cstdlib>
 
 using namespace fi;
 using namespace fi::test;
@@ -22,7 +24,8 @@ namespace {
 
 Case::Maker on(const std::string &chip) {
   return [chip](mlir::ModuleOp module) {
-    return Executor::create("emulated:" + chip, module, "", {});
+    const char *gpu = std::getenv("FI_TEST_GPU");
+    return Executor::create(gpu ? gpu : "emulated:" + chip, module, "", {});
   };
 }
 
@@ -356,6 +359,8 @@ TEST_P(EmulatedStages, Append) {
 
 /// What there is no code for.
 TEST(EmulatedErrors, AreSentences) {
+  if (std::getenv("FI_TEST_GPU"))
+    GTEST_SKIP() << "they name emulated chips";
   auto expect = [](const AttentionText &text, const std::string &sentence,
                    const std::string &chip = "sm_80") {
     std::string error = Case(text.get(), {{3, 20}}).on(on(chip)).getError();
