@@ -50,8 +50,8 @@ Value NVVMLowering::sharedPointerAt(Value offset) {
 }
 
 void NVVMLowering::copyRows(
-    BufType type, Value buffer, const Argument &source,
-    llvm::function_ref<Value(Value, int64_t)> offsetOf) {
+    BufType type, Value buffer,
+    llvm::function_ref<Value(Value, int64_t, Value)> pointerTo) {
   ChunkMap chunks(type, schedule.getWarps() * kLanes);
   SmemAttr layout = type.getLayout();
   // Turns whose rows are a multiple of 8 apart have their chunks at one
@@ -111,10 +111,9 @@ void NVVMLowering::copyRows(
       size = arith::SelectOp::create(b, loc, real, i32(kChunkBytes), i32(0));
       column = arith::SelectOp::create(b, loc, real, chunk, i32(0));
     }
-    Value offset =
-        add(offsetOf(row, turn), mul(fromI32(column), chunks.elements));
+    Value bytes = arith::MulIOp::create(b, loc, column, i32(kChunkBytes));
     NVVM::CpAsyncOp::create(
-        b, loc, target, address(source, offset),
+        b, loc, target, pointerTo(row, turn, fromI32(bytes)),
         b.getI32IntegerAttr(kChunkBytes),
         NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
                                              NVVM::LoadCacheModifierKind::CG),
@@ -124,10 +123,11 @@ void NVVMLowering::copyRows(
 
 LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {
   const Argument &source = argumentOf(op.getSource());
-  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()), source,
-           [&](Value row, int64_t) {
-             return rowOffset(source, fromI32(row), op.getGroup(),
-                              /*clamp=*/true);
+  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()),
+           [&](Value row, int64_t, Value bytes) {
+             Value offset = rowOffset(source, fromI32(row), op.getGroup(),
+                                      /*clamp=*/true);
+             return advance(address(source, offset), bytes);
            });
   return success();
 }
@@ -144,13 +144,35 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value entries = op.getEntries() ? map.lookup(op.getEntries()) : Value();
-  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()), pool,
-           [&](Value row, int64_t turn) {
+  // An address has a part that the loops over keys do not change, and one that
+  // the key decides: sums of products with strides, taken apart.
+  SmallVector<Value> strides = byteStrides(pool);
+  auto part = [&](bool isFixed, Value key, Value head, bool wantValues,
+                  llvm::function_ref<Value(Value)> lookup) {
+    KVRowAddress place = rowAddress(op.getView(), op.getPart(), key);
+    place.strides = strides;
+    place.head = head;
+    place.wantValues = wantValues;
+    if (isFixed)
+      place.tableBegin = index(0); // counted with the key
+    place.lookup = lookup;
+    return cast<KVViewTypeInterface>(op.getView().getType())
+        .buildRowOffset(b, loc, place);
+  };
+  Value fixed = part(true, index(0), itemField(Field::KVHead), /*wantValues=*/values,
+                     [&](Value) { return index(0); });
+  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()),
+           [&](Value row, int64_t turn, Value bytes) {
+             Value origin = advance(pool.base, add(fixed, bytes));
              Value key = clampedKey(scalar(op.getKey()), row);
-             Value entry;
-             if (entries)
-               entry = fromI32(extract(entries, turn));
-             return kvRowOffset(op.getView(), op.getPart(), key, entry);
+             Value byKey = part(false, key, index(0), /*wantValues=*/false,
+                                [&](Value entryIndex) {
+                                  return fromI32(
+                                      entries ? extract(entries, turn)
+                                              : loadEntry(op.getView(),
+                                                          entryIndex));
+                                });
+             return advance(origin, byKey);
            });
   return success();
 }

@@ -95,6 +95,20 @@ Value NVVMLowering::address(const Argument &argument, Value offset) {
                              ArrayRef<LLVM::GEPArg>{toI64(offset)});
 }
 
+Value NVVMLowering::advance(Value pointer, Value bytes) {
+  return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{toI64(bytes)});
+}
+
+SmallVector<Value> NVVMLowering::byteStrides(const Argument &argument) {
+  OpBuilder::InsertionGuard outside(b);
+  b.restoreInsertionPoint(entry.saveInsertionPoint());
+  int64_t bytes = storedType(argument.element, b).getIntOrFloatBitWidth() / 8;
+  return llvm::map_to_vector(argument.strides, [&](Value stride) {
+    return mul(stride, bytes);
+  });
+}
+
 /// Offset of packed row `row` of the item; rows beyond the last repeat it.
 Value NVVMLowering::rowOffset(const Argument &argument, Value row,
                               int64_t group, bool clamp) {

@@ -151,10 +151,13 @@ private:
     int64_t rowsPerTurn;
     int64_t getTurns() const { return llvm::divideCeil(total, threads); }
   };
-  /// Copies the rows of a buffer, chunk by chunk, asynchronously. `offsetOf`
-  /// gets a row (i32) and the number of the turn.
-  void copyRows(BufType type, Value buffer, const Argument &source,
-                llvm::function_ref<Value(Value, int64_t)> offsetOf);
+  /// Copies the rows of a buffer, chunk by chunk, asynchronously. `pointerTo`
+  /// gets a row (i32), the number of the turn and the chunk's place in the row in
+  /// bytes.
+  void copyRows(BufType type, Value buffer,
+                llvm::function_ref<Value(Value, int64_t, Value)> pointerTo);
+  llvm::SmallVector<Value> byteStrides(const Argument &argument);
+  Value advance(Value pointer, Value bytes);
   Value chunkNumber(const ChunkMap &chunks, int64_t turn);
   Value chunkRow(const ChunkMap &chunks, int64_t turn);
   LogicalResult lowerLocate(LocateOp op);
