@@ -518,7 +518,7 @@ std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
   // As many as a few registers of a thread hold.
   int64_t held = type.getNumElements() /
                  (32 * std::max<int64_t>(1, kernel.getSchedule().getWarps()));
-  int64_t atOnce = ofTile ? std::clamp<int64_t>(64 / held, 1, 4) : 0;
+  int64_t atOnce = ofTile ? std::clamp<int64_t>(128 / held, 1, 8) : 0;
   // Numbers count from the item's own slot.
   Value first;
   if (ofTile)

@@ -85,9 +85,15 @@ ArrayAttr chooseForGPU(AttentionOp op) {
   // Few rows: memory is the limit. Warps take key tiles in turn, each with a
   // ring of its own, and share their states at the end.
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
-  return b.getArrayAttr(
-      {make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/3),
-       make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2)});
+  SmallVector<Attribute> bodies = {
+      make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/3)};
+  // A warp's accumulator of 32 rows fills its registers at 128 columns.
+  if (dim <= 128 && keyWarps > 1)
+    bodies.push_back(
+        make(32, 32, /*maxRows=*/32, /*warps=*/1, keyWarps, /*stages=*/2));
+  bodies.push_back(
+      make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2));
+  return b.getArrayAttr(bodies);
 }
 
 /// Makes tiles smaller until their buffers fit into the shared memory of a CTA:
