@@ -159,21 +159,20 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     return cast<KVViewTypeInterface>(op.getView().getType())
         .buildRowOffset(b, loc, place);
   };
-  Value fixed = part(true, index(0), itemField(Field::KVHead), /*wantValues=*/values,
-                     [&](Value) { return index(0); });
-  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()),
-           [&](Value row, int64_t turn, Value bytes) {
-             Value origin = advance(pool.base, add(fixed, bytes));
-             Value key = clampedKey(scalar(op.getKey()), row);
-             Value byKey = part(false, key, index(0), /*wantValues=*/false,
-                                [&](Value entryIndex) {
-                                  return fromI32(
-                                      entries ? extract(entries, turn)
-                                              : loadEntry(op.getView(),
-                                                          entryIndex));
-                                });
-             return advance(origin, byKey);
-           });
+  Value fixed = part(true, index(0), itemField(Field::KVHead),
+                     /*wantValues=*/values, [&](Value) { return index(0); });
+  copyRows(
+      op.getBuffer().getType(), map.lookup(op.getBuffer()),
+      [&](Value row, int64_t turn, Value bytes) {
+        Value origin = advance(pool.base, add(fixed, bytes));
+        Value key = clampedKey(scalar(op.getKey()), row);
+        Value byKey = part(
+            false, key, index(0), /*wantValues=*/false, [&](Value entryIndex) {
+              return fromI32(entries ? extract(entries, turn)
+                                     : loadEntry(op.getView(), entryIndex));
+            });
+        return advance(origin, byKey);
+      });
   return success();
 }
 

@@ -104,9 +104,8 @@ SmallVector<Value> NVVMLowering::byteStrides(const Argument &argument) {
   OpBuilder::InsertionGuard outside(b);
   b.restoreInsertionPoint(entry.saveInsertionPoint());
   int64_t bytes = storedType(argument.element, b).getIntOrFloatBitWidth() / 8;
-  return llvm::map_to_vector(argument.strides, [&](Value stride) {
-    return mul(stride, bytes);
-  });
+  return llvm::map_to_vector(argument.strides,
+                             [&](Value stride) { return mul(stride, bytes); });
 }
 
 /// Offset of packed row `row` of the item; rows beyond the last repeat it.

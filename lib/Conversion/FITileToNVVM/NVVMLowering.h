@@ -152,8 +152,8 @@ private:
     int64_t getTurns() const { return llvm::divideCeil(total, threads); }
   };
   /// Copies the rows of a buffer, chunk by chunk, asynchronously. `pointerTo`
-  /// gets a row (i32), the number of the turn and the chunk's place in the row in
-  /// bytes.
+  /// gets a row (i32), the number of the turn and the chunk's place in the row
+  /// in bytes.
   void copyRows(BufType type, Value buffer,
                 llvm::function_ref<Value(Value, int64_t, Value)> pointerTo);
   llvm::SmallVector<Value> byteStrides(const Argument &argument);
