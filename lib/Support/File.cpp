@@ -34,6 +34,22 @@ Error fi::writeFile(StringRef path,
   }
   if (llvm::sys::fs::is_directory(path))
     return failed("it is a directory");
+  // A device or a pipe is written to, not replaced.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status) &&
+      !llvm::sys::fs::is_regular_file(status)) {
+    std::error_code code;
+    llvm::raw_fd_ostream stream(path, code, llvm::sys::fs::CD_OpenExisting,
+                                llvm::sys::fs::FA_Write,
+                                llvm::sys::fs::OF_None);
+    if (code)
+      return failed(code.message());
+    write(stream);
+    stream.flush();
+    code = stream.error();
+    stream.clear_error();
+    return code ? failed(code.message()) : Error::success();
+  }
   auto file = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
   if (!file)
     return failed(llvm::toString(file.takeError()));
