@@ -261,8 +261,8 @@ template <bool Max> void buildMinMax(Builder &b) {
 
 struct Abs {
   template <class T> static T f(T a) {
-    if constexpr (sizeof(T) == 4)
-      return floatOf(bitsOf(a) & 0x7fffffffu);
+    if constexpr (sizeof(T) == 4) // a NaN is the canonical one, as on an H200
+      return canonical(floatOf(bitsOf(a) & 0x7fffffffu));
     else
       return doubleOf(bitsOf(a) & 0x7fffffffffffffffull);
   }

@@ -156,7 +156,7 @@ Words floatOps(const Words &in) {
     put(12, bits(1 / a));
     put(13, mode(FE_TOWARDZERO, [&] { return x / z; }));
     // Only bits move.
-    put(14, in[i] & 0x7fffffffu);
+    put(14, a == a ? in[i] & 0x7fffffffu : 0x7fffffffu);
     put(15, (in[(i + 1) % n] & 0x7fffffffu) | (in[(i + 2) % n] & 0x80000000u));
   }
   return e;
