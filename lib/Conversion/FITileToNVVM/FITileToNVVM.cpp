@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "Alignment.h"
 #include "NVVMLowering.h"
-#include "fi/ABI/KernelABI.h"
 #include "fi/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -481,27 +481,6 @@ LogicalResult NVVMLowering::lowerCursorKey(CursorKeyOp op) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// `manifest` with the launch recipe of each body.
-static Attribute withLaunch(Attribute attr,
-                            const llvm::StringMap<DictionaryAttr> &launches) {
-  Builder b(attr.getContext());
-  if (auto array = dyn_cast<ArrayAttr>(attr))
-    return b.getArrayAttr(llvm::map_to_vector(
-        array, [&](Attribute one) { return withLaunch(one, launches); }));
-  auto dictionary = dyn_cast<DictionaryAttr>(attr);
-  if (!dictionary)
-    return attr;
-  NamedAttrList entries;
-  for (NamedAttribute entry : dictionary)
-    entries.append(entry.getName(), withLaunch(entry.getValue(), launches));
-  if (auto symbol = dyn_cast_or_null<StringAttr>(dictionary.get("symbol"))) {
-    auto found = launches.find(symbol.getValue());
-    if (found != launches.end())
-      entries.set("launch", found->second);
-  }
-  return entries.getDictionary(attr.getContext());
-}
-
 static DictionaryAttr launchOf(KernelOp kernel) {
   Builder b(kernel.getContext());
   ScheduleAttr schedule = kernel.getSchedule();
@@ -563,7 +542,7 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
           LLVM::Linkage::External, kSharedSymbol, Attribute(),
           /*alignment=*/1024, /*addrSpace=*/3);
     }
-    llvm::StringMap<DictionaryAttr> launches;
+    llvm::StringMap<Attribute> launches;
     llvm::StringMap<SmallVector<int64_t>> alignments;
     for (KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<KernelOp>())) {
@@ -584,9 +563,10 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
       kernel.erase();
     }
     for (PackageOp package : module.getOps<PackageOp>())
-      package.setManifestAttr(withAlignments(
-          cast<DictionaryAttr>(withLaunch(package.getManifestAttr(), launches)),
-          alignments));
+      package.setManifestAttr(
+          withAlignments(cast<DictionaryAttr>(withBodyEntry(
+                             package.getManifestAttr(), "launch", launches)),
+                         alignments));
     // The marks of the places where values of the thread are computed.
     SmallVector<Operation *> marks;
     module.walk([&](UnrealizedConversionCastOp op) {

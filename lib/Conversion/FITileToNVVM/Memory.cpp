@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "NVVMLowering.h"
-#include "fi/ABI/KernelABI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,37 +37,7 @@ Value NVVMLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
 }
 
 Value NVVMLowering::itemField(Field field) {
-  struct Place {
-    size_t offset;
-    unsigned bits;
-  };
-  auto place = [&]() -> Place {
-    switch (field) {
-    case Field::Request:
-      return {offsetof(fi_item, request), 32};
-    case Field::KVHead:
-      return {offsetof(fi_item, kv_head), 32};
-    case Field::RowBegin:
-      return {offsetof(fi_item, row_begin), 32};
-    case Field::RowCount:
-      return {offsetof(fi_item, row_count), 32};
-    case Field::QBegin:
-      return {offsetof(fi_item, q_begin), 64};
-    case Field::QLen:
-      return {offsetof(fi_item, q_len), 64};
-    case Field::KVLen:
-      return {offsetof(fi_item, kv_len), 64};
-    case Field::KVOrigin:
-      return {offsetof(fi_item, kv_origin), 64};
-    case Field::Slot:
-      return {offsetof(fi_item, slot), 32};
-    case Field::SlotCount:
-      return {offsetof(fi_item, slot_count), 32};
-    case Field::FirstSlot:
-      return {offsetof(fi_item, first_slot), 32};
-    }
-    return {0, 32};
-  }();
+  ItemFieldPlace place = getItemFieldPlace(field);
   return loadField(itemPointer, place.offset, place.bits);
 }
 

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "KernelLowering.h"
-#include "fi/ABI/KernelABI.h"
 #include "fi/Conversion/Passes.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -389,27 +389,6 @@ LogicalResult KernelLowering::lowerIf(Operation *operation) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// `manifest` with the scratch bytes of each body.
-static Attribute withScratch(Attribute attr,
-                             const llvm::StringMap<int64_t> &scratch) {
-  Builder b(attr.getContext());
-  if (auto array = dyn_cast<ArrayAttr>(attr))
-    return b.getArrayAttr(llvm::map_to_vector(
-        array, [&](Attribute one) { return withScratch(one, scratch); }));
-  auto dictionary = dyn_cast<DictionaryAttr>(attr);
-  if (!dictionary)
-    return attr;
-  NamedAttrList entries;
-  for (NamedAttribute entry : dictionary)
-    entries.append(entry.getName(), withScratch(entry.getValue(), scratch));
-  if (auto symbol = dyn_cast_or_null<StringAttr>(dictionary.get("symbol"))) {
-    auto found = scratch.find(symbol.getValue());
-    if (found != scratch.end())
-      entries.set("scratch", b.getI64IntegerAttr(found->second));
-  }
-  return entries.getDictionary(attr.getContext());
-}
-
 namespace {
 
 struct FITileToVectorPass : fi::impl::FITileToVectorBase<FITileToVectorPass> {
@@ -420,18 +399,19 @@ struct FITileToVectorPass : fi::impl::FITileToVectorBase<FITileToVectorPass> {
           "expected a module with fi.target = #fi.target<cpu, ...>");
       return signalPassFailure();
     }
-    llvm::StringMap<int64_t> scratch;
+    llvm::StringMap<Attribute> scratch;
+    Builder b(&getContext());
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       FailureOr<int64_t> bytes = KernelLowering(kernel, target).run();
       if (failed(bytes))
         return signalPassFailure();
-      scratch[kernel.getSymName()] = *bytes;
+      scratch[kernel.getSymName()] = b.getI64IntegerAttr(*bytes);
       kernel.erase();
     }
     for (PackageOp package : getOperation().getOps<PackageOp>())
       package.setManifestAttr(cast<DictionaryAttr>(
-          withScratch(package.getManifestAttr(), scratch)));
+          withBodyEntry(package.getManifestAttr(), "scratch", scratch)));
   }
 };
 
