@@ -285,6 +285,7 @@ fi::createLevel2Executor(mlir::ModuleOp module, StringRef name,
         mlir::NamedAttrList kept(dictionary);
         if (!kept.erase("counters"))
           return std::nullopt;
+        kept.erase("merge_fan_in");
         return kept.getDictionary(copy.getContext());
       });
   mlir::NamedAttrList entries(mlir::cast<mlir::DictionaryAttr>(

@@ -15,6 +15,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
@@ -132,8 +134,49 @@ LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {
   return success();
 }
 
+int64_t NVVMLowering::getKeyAlignment(Value key) {
+  auto argument = dyn_cast<BlockArgument>(key);
+  bool isOfLoop =
+      key.getDefiningOp<CursorKeyOp>() ||
+      (argument && isa<ForKeysOp>(argument.getOwner()->getParentOp()) &&
+       argument.getArgNumber() == 0);
+  int64_t alignment = 0;
+  if (!isOfLoop)
+    return 1;
+  kernel.walk([&](Operation *op) {
+    if (auto loop = dyn_cast<ForKeysOp>(op))
+      alignment = std::gcd(alignment, loop.getStep());
+    if (auto cursor = dyn_cast<CursorOp>(op))
+      alignment = std::gcd(alignment, cursor.getStep());
+    if (auto ahead = dyn_cast<AdvanceOp>(op))
+      alignment = std::gcd(alignment, ahead.getStep());
+  });
+  return alignment;
+}
+
+int64_t NVVMLowering::getRun(KVViewTypeInterface view, BufType type,
+                             Value key) {
+  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  int64_t page = view.getPageSize(), run = type.getRows();
+  if (page == ShapedType::kDynamic || chunks.rowsPerTurn == 0)
+    return 0;
+  if (page > 0)
+    run = std::gcd(std::gcd(run, page), getKeyAlignment(key));
+  return run % chunks.rowsPerTurn == 0 ? run : 0;
+}
+
+int64_t NVVMLowering::countEntries(LocateOp op) {
+  BufType type = op.getType().getBuffer();
+  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
+  int64_t run = getRun(view, type, op.getKey());
+  return run ? type.getRows() / run : chunks.getTurns();
+}
+
 LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   const View &view = views.find(op.getView())->second;
+  BufType type = op.getBuffer().getType();
+  auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
   bool values = op.getPart() == KVPart::Values;
   const Argument &pool =
       arguments[values ? view.pools.back() : view.pools.front()];
@@ -144,6 +187,13 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value entries = op.getEntries() ? map.lookup(op.getEntries()) : Value();
+  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  int64_t run = getRun(viewType, type, op.getKey());
+  auto entryOf = [&](Value entryIndex, int64_t turn) {
+    int64_t number = run ? turn * chunks.rowsPerTurn / run : turn;
+    return fromI32(entries ? extract(entries, number)
+                           : loadEntry(op.getView(), entryIndex));
+  };
   // An address has a part that the loops over keys do not change, and one that
   // the key decides: sums of products with strides, taken apart.
   SmallVector<Value> strides = byteStrides(pool);
@@ -156,23 +206,56 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     if (isFixed)
       place.tableBegin = index(0); // counted with the key
     place.lookup = lookup;
-    return cast<KVViewTypeInterface>(op.getView().getType())
-        .buildRowOffset(b, loc, place);
+    return viewType.buildRowOffset(b, loc, place);
+  };
+  auto byKey = [&](Value key, int64_t turn) {
+    return part(false, key, index(0), /*wantValues=*/false,
+                [&](Value entryIndex) { return entryOf(entryIndex, turn); });
   };
   Value fixed = part(true, index(0), itemField(Field::KVHead),
                      /*wantValues=*/values, [&](Value) { return index(0); });
-  copyRows(
-      op.getBuffer().getType(), map.lookup(op.getBuffer()),
-      [&](Value row, int64_t turn, Value bytes) {
-        Value origin = advance(pool.base, add(fixed, bytes));
-        Value key = clampedKey(scalar(op.getKey()), row);
-        Value byKey = part(
-            false, key, index(0), /*wantValues=*/false, [&](Value entryIndex) {
-              return fromI32(entries ? extract(entries, turn)
-                                     : loadEntry(op.getView(), entryIndex));
-            });
-        return advance(origin, byKey);
-      });
+  Value buffer = map.lookup(op.getBuffer());
+  Value first = scalar(op.getKey());
+  // Rows past the last key repeat it: the place of each is computed.
+  auto copyClamped = [&] {
+    copyRows(type, buffer, [&](Value row, int64_t turn, Value bytes) {
+      Value origin = advance(pool.base, add(fixed, bytes));
+      return advance(origin, byKey(clampedKey(first, row), turn));
+    });
+  };
+  if (!run) {
+    copyClamped();
+    return success();
+  }
+  // Whole tiles are all but the last: a run's place is computed, and its rows
+  // lie at multiples of a stride from it.
+  Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                      add(first, type.getRows()),
+                                      itemField(Field::KVLen));
+  auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.elseBlock());
+  copyClamped();
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value stride = viewType.getKeyStride(strides), threadOffset;
+  {
+    OpBuilder::InsertionGuard outside(b);
+    b.restoreInsertionPoint(entry.saveInsertionPoint());
+    threadOffset = mul(fromI32(chunkRow(chunks, 0)), stride);
+  }
+  Value origin, place;
+  copyRows(type, buffer, [&](Value, int64_t turn, Value bytes) {
+    int64_t row = turn * chunks.rowsPerTurn;
+    if (!origin)
+      origin = advance(pool.base, add(add(fixed, bytes), threadOffset));
+    if (row % run == 0) {
+      // Loops give a multiple of the run: said so that places in pages fold.
+      Value key = add(first, row);
+      if (viewType.getPageSize() > 0)
+        key = mul(divide(key, run), run);
+      place = advance(origin, byKey(key, turn));
+    }
+    return row % run ? advance(place, mul(stride, row % run)) : place;
+  });
   return success();
 }
 
@@ -181,15 +264,20 @@ LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
   BufType buffer = op.getType().getBuffer();
   ChunkMap chunks(buffer, schedule.getWarps() * kLanes);
   auto type = cast<VectorType>(lowered(op.getType()));
+  int64_t run = getRun(cast<KVViewTypeInterface>(op.getView().getType()),
+                       buffer, op.getKey());
   auto branch = scf::IfOp::create(b, loc, TypeRange{Type(type)},
                                   scalar(op.getValid()), true, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   SmallVector<Value> entries;
-  for (int64_t turn = 0; turn < chunks.getTurns(); ++turn) {
-    Value key = clampedKey(scalar(op.getKey()), chunkRow(chunks, turn));
-    entries.push_back(tableEntry(op.getView(), key));
+  for (int64_t number = 0, end = countEntries(op); number < end; ++number) {
+    Value row = run ? i32(number * run) : chunkRow(chunks, number);
+    entries.push_back(
+        tableEntry(op.getView(), clampedKey(scalar(op.getKey()), row)));
   }
+  // Where another lookup into such entries needs more.
+  entries.resize(type.getNumElements(), entries.back());
   scf::YieldOp::create(b, loc, fromElements(entries));
   b.setInsertionPointToStart(branch.elseBlock());
   Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));

@@ -29,11 +29,8 @@ Type NVVMLowering::lowered(Type type) {
     return VectorType::get({4}, b.getIndexType());
   if (isa<BufType>(type))
     return b.getI32Type();
-  if (auto entries = dyn_cast<EntriesType>(type)) {
-    int64_t turns =
-        ChunkMap(entries.getBuffer(), schedule.getWarps() * kLanes).getTurns();
-    return VectorType::get({turns}, b.getI32Type());
-  }
+  if (isa<EntriesType>(type))
+    return VectorType::get({entryCounts.lookup(type)}, b.getI32Type());
   auto tile = dyn_cast<RankedTensorType>(type);
   if (!tile)
     return type;

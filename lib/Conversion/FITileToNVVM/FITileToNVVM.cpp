@@ -57,6 +57,10 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
   // What depends on the thread alone is computed here.
   entry.setInsertionPoint(
       UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
+  kernel.walk([&](LocateOp op) {
+    int64_t &count = entryCounts[op.getType()];
+    count = std::max(count, countEntries(op));
+  });
   return lowerBlock(kernel.getBody().front());
 }
 
@@ -204,6 +208,7 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
+      .Case([&](StoreMergedStateOp op) { return lowerStoreMergedState(op); })
       .Case([&](ShareStateOp op) { return lowerShareState(op); })
       .Case([&](LoadGroupStateOp op) { return lowerLoadGroupState(op); })
       .Case([&](ArriveLastOp op) { return lowerArriveLast(op); })

@@ -321,19 +321,32 @@ LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
 // States of split keys
 //===----------------------------------------------------------------------===//
 
-LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
-  RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
-  Value first = mul(itemField(Field::Slot), type.getDimSize(0));
+void NVVMLowering::storeState(TypedValue<RankedTensorType> output,
+                              TypedValue<RankedTensorType> statistic,
+                              Value slot, Value part) {
+  RankedTensorType type = output.getType();
+  int64_t columns = type.getDimSize(1) * (part ? getGroups() : 1);
+  Value first = mul(slot, type.getDimSize(0));
   Value limit = itemField(Field::RowCount);
   storeTile(
-      map.lookup(op.getOutput()), type, stateOutput, limit,
-      [&](Value row) { return mul(add(first, row), columns); },
-      partOf(op.getPart()));
+      map.lookup(output), type, stateOutput, limit,
+      [&](Value row) { return mul(add(first, row), columns); }, partOf(part));
   storeTile(
-      map.lookup(op.getStatistic()), op.getStatistic().getType(),
-      stateStatistic, limit, [&](Value row) { return add(first, row); },
-      partOf(op.getPart()));
+      map.lookup(statistic), statistic.getType(), stateStatistic, limit,
+      [&](Value row) { return add(first, row); }, partOf(part));
+}
+
+LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
+  storeState(op.getOutput(), op.getStatistic(), itemField(Field::Slot),
+             op.getPart());
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerStoreMergedState(StoreMergedStateOp op) {
+  // Statistics are stored by one group and loaded by all.
+  NVVM::Barrier0Op::create(b, loc);
+  storeState(op.getOutput(), op.getStatistic(),
+             add(itemField(Field::Slot), scalar(op.getIndex())), op.getPart());
   return success();
 }
 
@@ -418,10 +431,15 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
     LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "device");
   };
   Value flag = sharedPointerAt(i32(*op.getOffset()));
-  Value slot = toI64(itemField(Field::FirstSlot));
-  Value counter =
-      LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(),
-                          countersPointer, ArrayRef<LLVM::GEPArg>{slot});
+  Value number = itemField(Field::FirstSlot);
+  Value arrivals = itemField(Field::SlotCount);
+  if (!op.getCounter().empty()) {
+    number = add(number, scalar(op.getCounter()[0]));
+    arrivals = scalar(op.getCounter()[1]);
+  }
+  Value counter = LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(),
+                                      countersPointer,
+                                      ArrayRef<LLVM::GEPArg>{toI64(number)});
   NVVM::Barrier0Op::create(b, loc);
   Value leads = arith::AndIOp::create(
       b, loc,
@@ -435,7 +453,7 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
     Value before = LLVM::AtomicRMWOp::create(
         b, loc, LLVM::AtomicBinOp::add, counter, i32(1),
         LLVM::AtomicOrdering::monotonic, "device");
-    Value all = toI32(add(itemField(Field::SlotCount), -1));
+    Value all = toI32(add(arrivals, -1));
     Value last =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before, all);
     auto reset = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);

@@ -128,6 +128,10 @@ private:
   LogicalResult lowerStoreState(StoreStateOp op);
   LogicalResult lowerShareState(ShareStateOp op);
   LogicalResult lowerLoadGroupState(LoadGroupStateOp op);
+  LogicalResult lowerStoreMergedState(StoreMergedStateOp op);
+  void storeState(mlir::TypedValue<mlir::RankedTensorType> output,
+                  mlir::TypedValue<mlir::RankedTensorType> statistic,
+                  Value slot, Value part);
   LogicalResult lowerArriveLast(ArriveLastOp op);
   /// Outputs and statistic of a group's state.
   std::pair<Argument, Argument> groupState(int64_t offset, Value number,
@@ -156,6 +160,13 @@ private:
   /// in bytes.
   void copyRows(BufType type, Value buffer,
                 llvm::function_ref<Value(Value, int64_t, Value)> pointerTo);
+  /// Rows of a tile of keys that lie one after another in memory, in one page,
+  /// where each turn of all threads stays within such a run; else 0.
+  int64_t getRun(KVViewTypeInterface view, BufType type, Value key);
+  /// Keys that tiles begin at multiples of, where loops over keys give the key.
+  int64_t getKeyAlignment(Value key);
+  /// Entries of the page table that a thread needs for a tile.
+  int64_t countEntries(LocateOp op);
   llvm::SmallVector<Value> byteStrides(const Argument &argument);
   Value advance(Value pointer, Value bytes);
   Value chunkNumber(const ChunkMap &chunks, int64_t turn);
@@ -219,6 +230,8 @@ private:
   llvm::SmallVector<Argument> arguments;
   llvm::DenseMap<Value, View> views;
   llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t>, Value> matrixOffsets;
+  /// Of the tables that a kernel looks up ahead.
+  llvm::DenseMap<mlir::Type, int64_t> entryCounts;
   mlir::IRMapping map;
   Value itemsPointer, rangesPointer, countersPointer;
   Value beginItem, endItem, itemPointer;

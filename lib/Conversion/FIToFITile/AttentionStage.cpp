@@ -29,6 +29,9 @@ using namespace fi::tile;
 
 namespace {
 
+/// Pieces of a split tile whose states one worker merges.
+constexpr int64_t kMergeFanIn = 16;
+
 class AttentionStage {
 public:
   AttentionStage(OpBuilder &b, AttentionOp op, ProgramBuffers &buffers,
@@ -81,7 +84,11 @@ private:
   std::pair<Value, Value> mergeGroups(Value output, Value statistic, Value part,
                                       ScheduleAttr schedule);
   std::pair<Value, Value> mergeSlots(KernelOp kernel, RankedTensorType type,
-                                     bool ofTile, Value part);
+                                     Value count,
+                                     llvm::function_ref<Value(Value)> slotOf,
+                                     Value part, bool atOnce);
+  void mergePieces(KernelOp kernel, RankedTensorType type, Value part,
+                   int64_t rows);
   /// Whether a body merges the pieces of its tiles, so that no launch after it
   /// does.
   bool mergesItself(ScheduleAttr schedule) {
@@ -412,16 +419,71 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item, part);
   if (!mergesItself(schedule))
     return kernel;
-  // Whoever stores the last piece of a tile merges them all, in split order.
-  Value last =
-      ArriveLastOp::create(b, loc, kernel.getWork(), item, IntegerAttr());
-  auto merging = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(merging.thenBlock());
-  std::tie(output, statistic) =
-      mergeSlots(kernel, cast<RankedTensorType>(output.getType()),
-                 /*ofTile=*/true, part);
-  storeMerged(output, statistic, rows, part);
+  mergePieces(kernel, cast<RankedTensorType>(output.getType()), part, rows);
   return kernel;
+}
+
+/// Pieces meet by kMergeFanIn, whoever arrives last merges their states, and
+/// what came of these meets again until one is left, which is the result: one
+/// worker could not read many states in the time that the others take to write
+/// them. All merging is in split order.
+void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
+                                 Value part, int64_t rows) {
+  Value fanIn = index(kMergeFanIn);
+  Value count = field(Field::SlotCount);
+  // The piece's number, from which slots count.
+  Value own = arith::SubIOp::create(b, loc, field(Field::Slot),
+                                    field(Field::FirstSlot));
+  auto constant = [&](bool value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getBoolAttr(value));
+  };
+  auto less = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
+  };
+  // As many levels as 2^31 pieces have; `stride` pieces have become one.
+  auto levels = scf::ForOp::create(b, loc, index(0), index(8), index(1),
+                                   ValueRange{constant(true), index(1)});
+  b.setInsertionPointToStart(levels.getBody());
+  Value goesOn = levels.getRegionIterArgs()[0];
+  Value stride = levels.getRegionIterArgs()[1];
+  Value next = arith::MulIOp::create(b, loc, stride, fanIn);
+  auto meeting = scf::IfOp::create(b, loc, b.getI1Type(), goesOn, true, true);
+  scf::YieldOp::create(b, loc, ValueRange{meeting.getResult(0), next});
+  b.setInsertionPointToStart(meeting.elseBlock());
+  scf::YieldOp::create(b, loc, constant(false));
+  b.setInsertionPointToStart(meeting.thenBlock());
+  Value first = arith::SubIOp::create(
+      b, loc, own, arith::RemUIOp::create(b, loc, own, next));
+  Value rest = arith::SubIOp::create(b, loc, count, first);
+  Value arrivals = arith::MinSIOp::create(
+      b, loc, arith::CeilDivUIOp::create(b, loc, rest, stride), fanIn);
+  // Counters of the first slots of a level's parts, moved by the level.
+  Value counter =
+      arith::AddIOp::create(b, loc, first, levels.getInductionVar());
+  Value last =
+      ArriveLastOp::create(b, loc, kernel.getWork(), item,
+                           ValueRange{counter, arrivals}, IntegerAttr());
+  auto merging = scf::IfOp::create(b, loc, b.getI1Type(), last, true, true);
+  scf::YieldOp::create(b, loc, merging.getResults());
+  b.setInsertionPointToStart(merging.elseBlock());
+  scf::YieldOp::create(b, loc, constant(false));
+  b.setInsertionPointToStart(merging.thenBlock());
+  Value offset = arith::SubIOp::create(b, loc, first, own);
+  auto [output, statistic] = mergeSlots(
+      kernel, type, arrivals,
+      [&](Value number) -> Value {
+        Value piece = arith::MulIOp::create(b, loc, number, stride);
+        return arith::AddIOp::create(b, loc, offset, piece);
+      },
+      part, /*atOnce=*/true);
+  Value isPart = less(next, count);
+  auto store = scf::IfOp::create(b, loc, isPart, /*withElseRegion=*/true);
+  scf::YieldOp::create(b, loc, isPart);
+  b.setInsertionPointToStart(store.thenBlock());
+  StoreMergedStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
+                             offset, part);
+  b.setInsertionPointToStart(store.elseBlock());
+  storeMerged(output, statistic, rows, part);
 }
 
 /// States of `count` parts, loaded by number, folded in their order.
@@ -457,7 +519,7 @@ std::pair<Value, Value> AttentionStage::foldStates(
     b.setInsertionPointToStart(loop.getBody());
     // Several at once, so that their loads do not wait for one another; past
     // the last one the last is read again, as an empty state.
-    SmallVector<std::pair<Value, Value>> states;
+    SmallVector<Value> tiles;
     Value last = arith::SubIOp::create(b, loc, count, index(1));
     for (int64_t i = 0; i < atOnce; ++i) {
       Value number = loop.getInductionVar();
@@ -477,15 +539,11 @@ std::pair<Value, Value> AttentionStage::foldStates(
                 b.getF32FloatAttr(normaliser.getEmptyStatistic()).getValue()));
         statistic = arith::SelectOp::create(b, loc, inside, statistic, empty);
       }
-      states.push_back({output, statistic});
+      llvm::append_values(tiles, output, statistic);
     }
-    SmallVector<Value> running(loop.getRegionIterArgs());
-    for (auto [output, statistic] : states) {
-      auto fold =
-          FoldOp::create(b, loc, types, normaliser, output, statistic, running);
-      running.assign(fold.getResults().begin(), fold.getResults().end());
-    }
-    scf::YieldOp::create(b, loc, running);
+    llvm::append_range(tiles, loop.getRegionIterArgs());
+    auto folded = FoldOp::create(b, loc, types, normaliser, tiles);
+    scf::YieldOp::create(b, loc, folded.getResults());
   }
   auto final =
       tile::FinalizeOp::create(b, loc, type, tile(rows, 1, b.getF32Type()),
@@ -511,28 +569,23 @@ std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
                     });
 }
 
-std::pair<Value, Value> AttentionStage::mergeSlots(KernelOp kernel,
-                                                   RankedTensorType type,
-                                                   bool ofTile, Value part) {
+/// `slotOf` gives a slot, from the item's own, of a number below `count`.
+std::pair<Value, Value>
+AttentionStage::mergeSlots(KernelOp kernel, RankedTensorType type, Value count,
+                           llvm::function_ref<Value(Value)> slotOf, Value part,
+                           bool atOnce) {
   auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
   // As many as a few registers of a thread hold.
   int64_t held = type.getNumElements() /
                  (32 * std::max<int64_t>(1, kernel.getSchedule().getWarps()));
-  int64_t atOnce = ofTile ? std::clamp<int64_t>(128 / held, 1, 8) : 0;
-  // Numbers count from the item's own slot.
-  Value first;
-  if (ofTile)
-    first = arith::SubIOp::create(b, loc, field(Field::FirstSlot),
-                                  field(Field::Slot));
-  return foldStates(type, field(Field::SlotCount), atOnce,
-                    [&](Value number) -> std::pair<Value, Value> {
-                      if (first)
-                        number = arith::AddIOp::create(b, loc, first, number);
-                      auto load = LoadStateOp::create(
-                          b, loc, type, statisticType, kernel.getWork(), item,
-                          number, part);
-                      return {load.getOutput(), load.getStatistic()};
-                    });
+  return foldStates(
+      type, count, atOnce ? std::clamp<int64_t>(128 / held, 1, 8) : 0,
+      [&](Value number) -> std::pair<Value, Value> {
+        auto load =
+            LoadStateOp::create(b, loc, type, statisticType, kernel.getWork(),
+                                item, slotOf(number), part);
+        return {load.getOutput(), load.getStatistic()};
+      });
 }
 
 void AttentionStage::storeMerged(Value output, Value statistic, int64_t rows,
@@ -557,8 +610,10 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   b.setInsertionPointToStart(&items.getBody().front());
   item = items.getItem();
   auto outputType = tile(rows, view.getValueDim(), b.getF32Type());
-  auto [output, statistic] = mergeSlots(kernel, outputType,
-                                        /*ofTile=*/false, /*part=*/Value());
+  auto [output, statistic] = mergeSlots(
+      kernel, outputType, field(Field::SlotCount),
+      [](Value number) { return number; }, /*part=*/Value(),
+      /*atOnce=*/false);
   if (sinkBuffer)
     buildRows(rows);
   storeMerged(output, statistic, rows, /*part=*/Value());
@@ -642,7 +697,8 @@ DictionaryAttr AttentionStage::build() {
         named("scratch", number(0)),
         named("cost", cost(schedule))};
     if (mergesItself(schedule))
-      body.push_back(named("counters", b.getBoolAttr(true)));
+      llvm::append_values(body, named("counters", b.getBoolAttr(true)),
+                          named("merge_fan_in", number(kMergeFanIn)));
     bodies.push_back(b.getDictionaryAttr(body));
     if (isKnown || !op.getNormaliser().canMerge())
       continue;

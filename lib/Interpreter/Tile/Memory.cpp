@@ -347,7 +347,9 @@ static void gather(GatherOp op, Strand &strand) {
              std::make_shared<const Elements>(std::move(result)));
 }
 
-static llvm::Error storeState(StoreStateOp op, Strand &strand) {
+/// Stores a state in the slot `index` after the item's own.
+template <typename StoreOp>
+static llvm::Error storeState(StoreOp op, int64_t index, Strand &strand) {
   const fi_work &work = strand.work(op.getWork());
   const fi_item &item = strand.item(op.getItem());
   if (item.slot < 0)
@@ -355,16 +357,17 @@ static llvm::Error storeState(StoreStateOp op, Strand &strand) {
                              llvm::Twine(item.slot));
   if (!work.state_o || !work.state_lse)
     return makeError(op, "expected work with states, but got none");
-  if (!strand.getContext().slots.write(work.state_o, item.slot))
-    return makeError(op, "expected slot " + llvm::Twine(item.slot) +
+  int64_t slot = item.slot + index;
+  if (!strand.getContext().slots.write(work.state_o, slot))
+    return makeError(op, "expected slot " + llvm::Twine(slot) +
                              " to be free, but it holds a state that was not "
                              "read");
   for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
                               std::pair(op.getStatistic(), work.state_lse)}) {
     const std::vector<double> &values = strand.floats(tile);
-    float *slot = states + static_cast<int64_t>(values.size()) * item.slot;
+    float *at = states + static_cast<int64_t>(values.size()) * slot;
     for (size_t i = 0; i < values.size(); ++i)
-      slot[i] = static_cast<float>(values[i]);
+      at[i] = static_cast<float>(values[i]);
   }
   return llvm::Error::success();
 }
@@ -410,7 +413,9 @@ llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
   if (auto store = dyn_cast<StoreKVOp>(op))
     return done(storeKV(store, strand));
   if (auto store = dyn_cast<StoreStateOp>(op))
-    return done(storeState(store, strand));
+    return done(storeState(store, 0, strand));
+  if (auto store = dyn_cast<StoreMergedStateOp>(op))
+    return done(storeState(store, strand.integer(store.getIndex()), strand));
   if (auto load = dyn_cast<LoadStateOp>(op))
     return done(loadState(load, strand));
   if (auto view = dyn_cast<ViewOp>(op)) {

@@ -385,6 +385,11 @@ private:
       if (body.mergesItself &&
           (!m.onDevice() || stage.op != StageOp::Attention))
         one.get("counters").error("false, but for attention on a GPU");
+      if (!one.get("merge_fan_in").isNull()) {
+        body.mergeFanIn = one.get("merge_fan_in").integer(2, maxTile);
+        if (!body.mergesItself)
+          one.get("merge_fan_in").error("no such member without counters");
+      }
       body.launch = readLaunch(m.onDevice() ? one.at("launch") : one);
       stage.bodies.push_back(std::move(body));
     }

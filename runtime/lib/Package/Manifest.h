@@ -118,6 +118,8 @@ struct Body {
   int32_t merge = none; // index into Stage::merges
   /// Devices: whoever is the last to finish a piece of a tile merges it.
   bool mergesItself = false;
+  /// As many pieces meet first, where there are more; 0: all meet at once.
+  int64_t mergeFanIn = 0;
   LaunchShape launch;
   fi_cpu_kernel kernel = nullptr;
 

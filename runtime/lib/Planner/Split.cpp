@@ -149,10 +149,17 @@ WorkListBuilder::MergeCost WorkListBuilder::mergeCost(const Stage &stage,
       const Cost &cost = split.mergesItself || split.merge == none
                              ? split.cost
                              : stage.merges[split.merge].cost;
-      double one = (split.mergesItself ? 0 : cost.item) +
-                   cost.slotRow * double(unit.pieces) * double(unit.rowCount);
-      all.total += unit.headCount * one;
-      all.longest = std::max(all.longest, one);
+      int64_t merged = unit.pieces, inTurn = unit.pieces;
+      if (split.mergeFanIn && unit.pieces > split.mergeFanIn) {
+        // Parts are merged side by side, then what came of them.
+        int64_t parts = divideUp(unit.pieces, split.mergeFanIn);
+        merged += parts;
+        inTurn = split.mergeFanIn + parts;
+      }
+      double item = split.mergesItself ? 0 : cost.item;
+      double slot = cost.slotRow * double(unit.rowCount);
+      all.total += unit.headCount * (item + slot * double(merged));
+      all.longest = std::max(all.longest, item + slot * double(inTurn));
     }
   return all;
 }

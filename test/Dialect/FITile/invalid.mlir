@@ -551,6 +551,29 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   %o = arith.constant dense<0.0> : tensor<16x8xf32>
   %l = arith.constant dense<0.0> : tensor<16x1xf32>
   // expected-error @below {{'fi_tile.fold' op expected an accumulator of the output's type, 'tensor<16x8xf32>', but got 'tensor<16x1xf32>' [TILE27]}}
-  %0:2 = fi_tile.fold #fi.softmax<base = 2> %o, %l into (%l, %l) : tensor<16x8xf32>, tensor<16x1xf32> into tensor<16x1xf32>, tensor<16x1xf32>
+  %0:2 = fi_tile.fold #fi.softmax<base = 2> (%o, %l) into (%l, %l) : tensor<16x8xf32>, tensor<16x1xf32> into tensor<16x1xf32>, tensor<16x1xf32>
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %o = arith.constant dense<0.0> : tensor<16x8xf32>
+  %l = arith.constant dense<0.0> : tensor<16x1xf32>
+  // expected-error @below {{'fi_tile.fold' op expected pairs of output and statistic, then a running state of as many tiles as results, 3, but got 4 tiles [TILE27]}}
+  %0:3 = "fi_tile.fold"(%o, %o, %l, %l) <{normaliser = #fi.softmax<base = 2>}> : (tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>) -> (tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>)
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %i = arith.constant 0 : index
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.arrive_last' op expected a counter's number and how many arrive at it, or neither, but got 1 operands [TILE28]}}
+    %0 = fi_tile.arrive_last %w[%it] counter %i
+  }
   fi_tile.return
 }

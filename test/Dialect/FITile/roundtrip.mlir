@@ -169,6 +169,14 @@ fi_tile.kernel @states(%sinks: memref<?x8xf32>, %work: !fi_tile.work) schedule(#
     %i = arith.constant 1 : index
     // CHECK: fi_tile.load_state %work[%[[IT]], %{{.*}}] : tensor<16x128xf32>, tensor<16x1xf32>
     %e, %le = fi_tile.load_state %work[%it, %i] : tensor<16x128xf32>, tensor<16x1xf32>
+    // CHECK: %[[F:.*]]:3 = fi_tile.fold #fi.softmax<base = 2> (%[[C]], %[[LC]]), (%[[D]], %[[LD]]) into (%[[A]], %[[LA]], %[[LA]]) : tensor<16x128xf32>, tensor<16x1xf32> into tensor<16x128xf32>, tensor<16x1xf32>, tensor<16x1xf32>
+    %f:3 = fi_tile.fold #softmax (%c, %lc), (%d, %ld) into (%a, %la, %la) : tensor<16x128xf32>, tensor<16x1xf32> into tensor<16x128xf32>, tensor<16x1xf32>, tensor<16x1xf32>
+    // CHECK: fi_tile.arrive_last %work[%[[IT]]]{{$}}
+    %last = fi_tile.arrive_last %work[%it]
+    // CHECK: fi_tile.arrive_last %work[%[[IT]]] counter %[[I:.*]], %[[I]]
+    %part = fi_tile.arrive_last %work[%it] counter %i, %i
+    // CHECK: fi_tile.store_merged_state %[[F]]#0, %[[F]]#1 to %work[%[[IT]], %[[I]]] part %[[I]] : tensor<16x128xf32>, tensor<16x1xf32>
+    fi_tile.store_merged_state %f#0, %f#1 to %work[%it, %i] part %i : tensor<16x128xf32>, tensor<16x1xf32>
   }
   fi_tile.return
 }

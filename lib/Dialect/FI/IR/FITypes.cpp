@@ -197,15 +197,20 @@ Type PagedKVType::getValueType() const { return getValueElement(); }
 Type PagedKVType::getIndexType() const { return getIndex(); }
 int64_t PagedKVType::getPageSize() const { return getPage(); }
 
+Value PagedKVType::getKeyStride(ArrayRef<Value> strides) const {
+  // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
+  unsigned inner = getFused() ? 2 : 1;
+  return strides[getOrder() == HeadOrder::NHD ? inner : inner + 1];
+}
+
 Value PagedKVType::buildRowOffset(OpBuilder &b, Location loc,
                                   const KVRowAddress &a) const {
   Value entry = add(b, loc, a.tableBegin,
                     arith::DivUIOp::create(b, loc, a.key, a.pageSize));
   Value slot = arith::RemUIOp::create(b, loc, a.key, a.pageSize);
-  // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
   unsigned inner = getFused() ? 2 : 1;
   bool nhd = getOrder() == HeadOrder::NHD;
-  Value slotStride = a.strides[nhd ? inner : inner + 1];
+  Value slotStride = getKeyStride(a.strides);
   Value headStride = a.strides[nhd ? inner + 1 : inner];
   Value offset = mul(b, loc, a.lookup(entry), a.strides[0]);
   offset = add(b, loc, offset, mul(b, loc, slot, slotStride));
@@ -283,11 +288,15 @@ Type RaggedKVType::getValueType() const { return getValueElement(); }
 Type RaggedKVType::getIndexType() const { return getIndex(); }
 int64_t RaggedKVType::getPageSize() const { return 0; }
 
+Value RaggedKVType::getKeyStride(ArrayRef<Value> strides) const {
+  return strides[getOrder() == HeadOrder::NHD ? 0 : 1];
+}
+
 Value RaggedKVType::buildRowOffset(OpBuilder &b, Location loc,
                                    const KVRowAddress &a) const {
   bool nhd = getOrder() == HeadOrder::NHD;
   Value row = add(b, loc, a.tableBegin, a.key);
-  return add(b, loc, mul(b, loc, row, a.strides[nhd ? 0 : 1]),
+  return add(b, loc, mul(b, loc, row, getKeyStride(a.strides)),
              mul(b, loc, a.head, a.strides[nhd ? 1 : 0]));
 }
 

@@ -121,17 +121,22 @@ SmallVector<Value> SoftmaxAttr::buildInit(OpBuilder &b, Location loc,
           t.constant(cast<RankedTensorType>(types[1]), 0.0)};
 }
 
+/// Moves the maximum `m` to `top` where needed, and gives what exponents
+/// subtract. It moves only where weights would pass 2^kSlack: any that is near
+/// the maximum will do, and most tiles then leave the accumulator as it is. A
+/// first maximum moves it from -inf; a NaN moves it too.
+static Value moveMaximum(Tiles t, Value &m, Value top) {
+  m = t.select(t.atMost(top, t.add(m, t.constant(m, kSlack))), m, top);
+  return t.subtrahend(m);
+}
+
 /// The update by scores in base-2 units.
 static NormaliserUpdate update(Tiles t, TileArithmetic &a, Value x,
                                ValueRange running) {
   Value m = running[0], l = running[1];
   int64_t lanes = cast<RankedTensorType>(l.getType()).getDimSize(1);
-  // The subtrahend moves only where weights would pass 2^kSlack: any that is
-  // near the maximum will do, and most tiles then leave the accumulator as it
-  // is. A first maximum moves it from -inf; a NaN moves it too.
-  Value top = a.reduceMax(x);
-  Value newM = t.select(t.atMost(top, t.add(m, t.constant(m, kSlack))), m, top);
-  Value subtrahend = t.subtrahend(newM);
+  Value newM = m;
+  Value subtrahend = moveMaximum(t, newM, a.reduceMax(x));
   Value factor = t.exp2(t.sub(m, subtrahend));
   Value weights = t.exp2(t.sub(x, a.broadcastRows(subtrahend, x)));
   Value newL = t.add(t.mul(l, a.broadcastRows(factor, l)),
@@ -155,10 +160,25 @@ static Value toBaseTwo(Tiles t, LseBase base, Value x) {
 }
 
 /// A state weighs like one key whose score is its statistic.
-NormaliserUpdate SoftmaxAttr::buildFold(TileArithmetic &a, Value statistic,
-                                        ValueRange running) const {
+NormaliserFold SoftmaxAttr::buildFold(TileArithmetic &a, ValueRange statistics,
+                                      ValueRange running) const {
   Tiles t{a.builder, a.loc};
-  return update(t, a, toBaseTwo(t, getBase(), statistic), running);
+  SmallVector<Value> scores = llvm::map_to_vector(
+      statistics, [&](Value x) { return toBaseTwo(t, getBase(), x); });
+  Value top = scores.front();
+  for (Value x : llvm::drop_begin(scores))
+    top = t.max(top, x);
+  Value m = running[0], newM = m;
+  Value subtrahend = moveMaximum(t, newM, top);
+  NormaliserFold fold;
+  fold.factor = t.exp2(t.sub(m, subtrahend));
+  Value sum = t.mul(running[1], fold.factor);
+  for (Value x : scores) {
+    fold.weights.push_back(t.exp2(t.sub(x, subtrahend)));
+    sum = t.add(sum, fold.weights.back());
+  }
+  fold.running = {newM, sum};
+  return fold;
 }
 
 std::pair<Value, Value> SoftmaxAttr::buildFinalize(TileArithmetic &a,

@@ -86,7 +86,7 @@ ArrayAttr chooseForGPU(AttentionOp op) {
   // ring of its own, and share their states at the end.
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
   SmallVector<Attribute> bodies = {
-      make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/3)};
+      make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
   // A warp's accumulator of 32 rows fills its registers at 128 columns.
   if (dim <= 128 && keyWarps > 1)
     bodies.push_back(

@@ -452,19 +452,88 @@ LogicalResult LoadStateOp::verify() {
   return verifyState(*this, getOutput(), getStatistic(), "TILE14");
 }
 
+LogicalResult StoreMergedStateOp::verify() {
+  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+}
+
+LogicalResult ArriveLastOp::verify() {
+  size_t count = getCounter().size();
+  if (count == 0 || count == 2)
+    return success();
+  return emitOpError(
+             "expected a counter's number and how many arrive at it, or "
+             "neither, but got ")
+         << count << " operands [TILE28]";
+}
+
+ParseResult FoldOp::parse(OpAsmParser &parser, OperationState &result) {
+  NormaliserAttrInterface normaliser;
+  SmallVector<OpAsmParser::UnresolvedOperand> states, running;
+  SmallVector<Type> stateTypes, runningTypes;
+  auto parseState = [&]() -> ParseResult {
+    return failure(
+        parser.parseLParen() || parser.parseOperand(states.emplace_back()) ||
+        parser.parseComma() || parser.parseOperand(states.emplace_back()) ||
+        parser.parseRParen());
+  };
+  SMLoc loc;
+  if (parser.parseAttribute(normaliser) ||
+      parser.parseCommaSeparatedList(parseState) ||
+      parser.parseKeyword("into") || parser.getCurrentLocation(&loc) ||
+      parser.parseOperandList(running, OpAsmParser::Delimiter::Paren) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.parseType(stateTypes.emplace_back()) || parser.parseComma() ||
+      parser.parseType(stateTypes.emplace_back()) ||
+      parser.parseKeyword("into") || parser.parseTypeList(runningTypes))
+    return failure();
+  for (size_t i = 0; i < states.size(); ++i)
+    if (parser.resolveOperand(states[i], stateTypes[i % 2], result.operands))
+      return failure();
+  if (parser.resolveOperands(running, runningTypes, loc, result.operands))
+    return failure();
+  result.getOrAddProperties<Properties>().normaliser = normaliser;
+  result.addTypes(runningTypes);
+  return success();
+}
+
+void FoldOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getNormaliser() << ' ';
+  OperandRange states = getStates();
+  for (size_t i = 0; i + 1 < states.size(); i += 2)
+    printer << (i ? ", (" : "(") << states[i] << ", " << states[i + 1] << ')';
+  printer << " into (" << getRunning() << ')';
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"normaliser"});
+  printer << " : " << states[0].getType() << ", " << states[1].getType()
+          << " into " << getRunning().getTypes();
+}
+
 LogicalResult FoldOp::verify() {
-  if (getRunning().empty())
-    return emitOpError("expected an accumulator of the output's type, ")
-           << getOutput().getType() << ", but got nothing [TILE27]";
-  if (getRunning()[0].getType() != getOutput().getType())
-    return emitOpError("expected an accumulator of the output's type, ")
-           << getOutput().getType() << ", but got " << getRunning()[0].getType()
+  size_t operands = getTiles().size(), results = getNumResults();
+  if (operands < results + 2 || (operands - results) % 2)
+    return emitOpError("expected pairs of output and statistic, then a running "
+                       "state of as many tiles as results, ")
+           << results << ", but got " << operands << " tiles [TILE27]";
+  if (getRunning().getTypes() != getResultTypes())
+    return emitOpError("expected results of the types of the running state, ")
+           << getRunning().getTypes() << ", but got " << getResultTypes()
            << " [TILE27]";
+  OperandRange states = getStates();
+  Type output = states[0].getType(), statistic = states[1].getType();
+  for (size_t i = 2; i < states.size(); i += 2)
+    if (states[i].getType() != output || states[i + 1].getType() != statistic)
+      return emitOpError("expected states of one type, ")
+             << output << " and " << statistic << ", but got "
+             << states[i].getType() << " and " << states[i + 1].getType()
+             << " [TILE27]";
+  if (results == 0 || getRunning()[0].getType() != output)
+    return emitOpError("expected an accumulator of the output's type, ")
+           << output << ", but got "
+           << (results ? getRunning()[0].getType() : Type()) << " [TILE27]";
   if (!getNormaliser().canFold())
     return emitOpError("expected a normaliser whose states can be folded, but "
                        "got ")
            << getNormaliser() << " [TILE27]";
-  return verifyState(*this, getOutput(), getStatistic(), "TILE14");
+  return verifyState(*this, states[0], states[1], "TILE14");
 }
 
 LogicalResult ShareStateOp::verify() {

@@ -67,12 +67,17 @@ void expand(OpBuilder &b, UpdateOp op) {
 void expand(OpBuilder &b, FoldOp op) {
   DialectTileArithmetic a(b, op.getLoc());
   Value acc = op.getRunning()[0];
-  NormaliserUpdate update = op.getNormaliser().buildFold(
-      a, op.getStatistic(), op.getRunning().drop_front());
+  SmallVector<Value> outputs, statistics;
+  for (auto [i, tile] : llvm::enumerate(op.getStates()))
+    (i % 2 ? statistics : outputs).push_back(tile);
+  NormaliserFold update =
+      op.getNormaliser().buildFold(a, statistics, op.getRunning().drop_front());
   if (update.factor)
     acc = scaleRows(a, acc, update.factor);
-  SmallVector<Value> results = {arith::AddFOp::create(
-      b, op.getLoc(), acc, scaleRows(a, op.getOutput(), update.weights))};
+  for (auto [output, weight] : llvm::zip_equal(outputs, update.weights))
+    acc = arith::AddFOp::create(b, op.getLoc(), acc,
+                                scaleRows(a, output, weight));
+  SmallVector<Value> results = {acc};
   llvm::append_range(results, update.running);
   op->replaceAllUsesWith(results);
 }

@@ -69,6 +69,15 @@ struct NormaliserUpdate {
   llvm::SmallVector<mlir::Value> running;
 };
 
+/// The result of folding finalised states into a running state.
+struct NormaliserFold {
+  /// [rows, 1] each: what multiplies the output of a state.
+  llvm::SmallVector<mlir::Value> weights;
+  /// As in NormaliserUpdate.
+  mlir::Value factor;
+  llvm::SmallVector<mlir::Value> running;
+};
+
 /// Weights, per row, with which two finalised states are combined.
 struct MergeWeights {
   mlir::Value weightA, weightB, statistic;

@@ -44,6 +44,11 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
         (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
              "const ::fi::KVRowAddress &":$address)>,
     InterfaceMethod<[{
+      Of the strides of a pool, the one from a key to the next of its page, or of
+      the request where there are no pages.
+    }], "::mlir::Value", "getKeyStride",
+        (ins "::llvm::ArrayRef<::mlir::Value>":$strides)>,
+    InterfaceMethod<[{
       The layout's part of a stage's `view` in the manifest (docs/abi.md).
     }], "void", "appendManifest",
         (ins "::mlir::SmallVectorImpl<::mlir::NamedAttribute> &":$entries)>,
@@ -114,11 +119,12 @@ def FI_NormaliserAttrInterface : AttrInterface<"NormaliserAttrInterface"> {
     InterfaceMethod<"Whether finalised states can be folded into a running one.",
         "bool", "canFold", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-      Builds the update by a finalised state with `statistic` per row: the weight of
-      its output, per row, and the rest as in `buildUpdate`. For kinds that can fold.
-    }], "::fi::NormaliserUpdate", "buildFold",
+      Builds the update by finalised states with a statistic per row each: the
+      weights of their outputs, per row, and the rest as in `buildUpdate`. For kinds
+      that can fold.
+    }], "::fi::NormaliserFold", "buildFold",
         (ins "::fi::TileArithmetic &":$arithmetic,
-             "::mlir::Value":$statistic, "::mlir::ValueRange":$running),
+             "::mlir::ValueRange":$statistics, "::mlir::ValueRange":$running),
         [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       Builds (factor per row for the accumulator, statistic per row) at the end.

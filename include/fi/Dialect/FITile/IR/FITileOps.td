@@ -294,6 +294,26 @@ def FITile_StoreStateOp : FITile_Op<"store_state", [
   let hasVerifier = 1;
 }
 
+def FITile_StoreMergedStateOp : FITile_Op<"store_merged_state", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "stores the state of several pieces in the first one's slot";
+  let description = [{
+    `index` counts from the item's `slot`, as in `fi_tile.load_state`: the slot loses
+    the state that it held. All warps of a worker wait for one another before it, so
+    that whoever merges a part of the columns has loaded that state.
+
+    Example: `fi_tile.store_merged_state %o, %l to %work[%it, %i] part %g : tensor<16x32xf32>, tensor<16x1xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
+                       FITile_WorkType:$work, FITile_ItemType:$item,
+                       Index:$index, Optional<Index>:$part);
+  let assemblyFormat = [{
+    $output `,` $statistic `to` $work `[` $item `,` $index `]` (`part` $part^)?
+    attr-dict `:` type($output) `,` type($statistic)
+  }];
+  let hasVerifier = 1;
+}
+
 def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
   let summary = "loads the partial state of a slot";
   let description = [{
@@ -372,12 +392,20 @@ def FITile_ArriveLastOp : FITile_Op<"arrive_last", [
     the one that arrives last, which may load all of them. It resets the count for
     the next launch. The same for all warps of a worker.
 
+    `counter` has a counter's number, from the one of the tile's first slot, and how
+    many arrive at it: parts of the pieces may meet first, and one of each part then.
+    Every slot of the tile has a counter. Absent, all pieces arrive at the first.
+
     Example: `%last = fi_tile.arrive_last %work[%it]`
+    Example: `%last = fi_tile.arrive_last %work[%it] counter %c, %n`
   }];
   let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
-                       OptionalAttr<I64Attr>:$offset);
+                       Variadic<Index>:$counter, OptionalAttr<I64Attr>:$offset);
   let results = (outs I1:$result);
-  let assemblyFormat = "$work `[` $item `]` (`at` $offset^)? attr-dict";
+  let assemblyFormat = [{
+    $work `[` $item `]` (`counter` $counter^)? (`at` $offset^)? attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -532,24 +560,29 @@ def FITile_UpdateOp : FITile_Op<"update", [
   let hasVerifier = 1;
 }
 
-def FITile_FoldOp : FITile_Op<"fold", [
-    Pure, RangedTypesMatchWith<"results have the types of the running state",
-                               "running", "results", "$_self">]> {
-  let summary = "running state with a finalised state folded in";
+def FITile_FoldOp : FITile_Op<"fold", [Pure]> {
+  let summary = "running state with finalised states folded in";
   let description = [{
     Merges many states with one product per element for each, and finalises once.
+    States folded in together share the update of the running state, so that they
+    do not wait for one another.
 
-    Example: `%r:3 = fi_tile.fold #fi.softmax<base = 2> %o, %s into (%a, %m, %l) : tensor<16x32xf32>, tensor<16x1xf32> into tensor<16x32xf32>, tensor<16x1xf32>, tensor<16x1xf32>`
+    Example: `%r:3 = fi_tile.fold #fi.softmax<base = 2> (%o, %s), (%p, %t) into (%a, %m, %l) : tensor<16x32xf32>, tensor<16x1xf32> into tensor<16x32xf32>, tensor<16x1xf32>, tensor<16x1xf32>`
   }];
   let arguments = (ins FI_NormaliserAttrInterface:$normaliser,
-                       FITile_Tile:$output, FITile_Tile:$statistic,
-                       Variadic<FITile_Tile>:$running);
+                       Variadic<FITile_Tile>:$tiles);
   let results = (outs Variadic<FITile_Tile>:$results);
-  let assemblyFormat = [{
-    $normaliser $output `,` $statistic `into` `(` $running `)` attr-dict `:`
-    type($output) `,` type($statistic) `into` type($running)
-  }];
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Output and statistic of each state in turn.
+    ::mlir::OperandRange getStates() {
+      return getTiles().drop_back(getNumResults());
+    }
+    ::mlir::OperandRange getRunning() {
+      return getTiles().take_back(getNumResults());
+    }
+  }];
 }
 
 def FITile_FinalizeOp : FITile_Op<"finalize", [
