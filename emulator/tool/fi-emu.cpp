@@ -216,9 +216,11 @@ void list(const Module &module) {
 }
 
 void printStatistics(const Statistics &s) {
-  std::printf("%llu warp instructions in %.3f s: %.1f M/s\n",
+  std::printf("%llu warp instructions in %.3f s, %.3f s of the processor: "
+              "%.1f M/s\n",
               static_cast<unsigned long long>(s.warpInstructions), s.seconds,
-              double(s.warpInstructions) / s.seconds / 1e6);
+              s.processorSeconds,
+              double(s.warpInstructions) / s.processorSeconds / 1e6);
   auto sorted = s.byMnemonic;
   std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;

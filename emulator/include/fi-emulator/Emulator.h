@@ -134,6 +134,8 @@ struct Statistics {
   /// Accesses of global memory by warps, and the 32-byte sectors they touched.
   uint64_t globalAccesses = 0, globalSectors = 0;
   double seconds = 0;
+  /// Of the processor that ran the launch.
+  double processorSeconds = 0;
 };
 
 struct LaunchResult {

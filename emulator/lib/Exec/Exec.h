@@ -89,15 +89,18 @@ struct Fragment {
   uint32_t members = 0;
 };
 
-/// A cp.async of one lane that has not been waited for.
-struct PendingCopy {
-  uint64_t source;
-  uint32_t dest;
-  uint32_t group;
+/// A cp.async of a warp: the lanes that have not been waited for.
+struct PendingCopies {
+  uint32_t mask;
   uint32_t inst;
-  uint8_t lane, bytes, sourceBytes;
+  uint8_t bytes;
+  /// Whether the sources were read when the copy was issued.
   bool sampled;
-  uint8_t data[16];
+  uint32_t group[32];
+  uint32_t dest[32];
+  uint64_t source[32];
+  uint8_t sourceBytes[32];
+  uint8_t data[32][16];
 };
 
 struct Warp {
@@ -113,9 +116,22 @@ struct Warp {
   Cta *cta = nullptr;
   Launch *launch = nullptr;
   const Inst *code = nullptr;
-  /// Of the allocation that was accessed last.
-  uint64_t cachedBase = 0, cachedEnd = 0;
-  bool cachedWritable = false;
+  /// Allocations that were accessed before.
+  struct Range {
+    uint64_t base = 0, end = 0;
+    bool writable = false;
+  };
+  Range ranges[4];
+  uint32_t nextRange = 0;
+  /// The one with an address, or any.
+  const Range &rangeOf(uint64_t address) const {
+    for (const Range &r : ranges)
+      if (address - r.base < r.end - r.base)
+        return r;
+    return ranges[0];
+  }
+  /// Accesses are counted or checked.
+  bool observed = false;
   /// Set by handlers that block: the reason, taken by the scheduler.
   Wait wait = Wait::None;
   uint32_t waitBarrier = 0;
@@ -123,7 +139,9 @@ struct Warp {
   std::vector<Fragment> fragments;
   uint32_t current = 0;
   uint8_t *local = nullptr;
-  std::vector<PendingCopy> copies;
+  /// In the order of issue; those beyond `copyCount` are spare.
+  std::vector<PendingCopies> copies;
+  uint32_t copyCount = 0;
   uint32_t copyGroup[32] = {};
   uint64_t executed = 0;
   /// nanosleep: the scheduler takes another warp.
@@ -193,6 +211,9 @@ struct Lanes {
 /// reported). `bytes` is the size and the alignment of an access.
 uint32_t resolve(Warp &warp, const Inst &in, Space space, uint32_t mask,
                  uint32_t slot, uint32_t bytes, Access access, Lanes &lanes);
+/// The rest of it for addresses that are all right: counts and checks.
+void observe(Warp &warp, const Inst &in, Space space, uint32_t mask,
+             uint32_t bytes, Access access, const Lanes &lanes);
 /// A report at an instruction; may end the launch.
 void report(Warp &warp, const Inst &in, int kind, uint32_t mask,
             const std::string &message);
@@ -204,8 +225,11 @@ void diverge(Warp &warp, const uint32_t *targets, uint32_t mask);
 void barrierArrive(Warp &warp, const Inst &in, uint32_t mask, uint32_t id,
                    uint32_t count, bool counted, bool waits, bool red,
                    uint32_t predicate);
+/// cp.async to and from the addresses of `to` and `from`. `checked`: nothing is
+/// wrong with them and the sizes.
 void issueCopies(Warp &warp, const Inst &in, uint32_t mask, uint32_t bytes,
-                 const uint32_t *sourceBytes);
+                 const uint32_t *sourceBytes, Lanes &to, Lanes &from,
+                 bool checked);
 void waitCopies(Warp &warp, const Inst &in, uint32_t mask, uint32_t keep);
 void warpSynced(Warp &warp, uint32_t mask);
 void fence(Warp &warp, uint32_t mask, uint32_t scope);

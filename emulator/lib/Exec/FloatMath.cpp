@@ -247,7 +247,7 @@ template <bool Max> void buildMinMax(Builder &b) {
         binary<MinMax<Max, false, false, false>, double, double, double>;
     return;
   }
-  bool ftz = b.has(0), nan = b.has(1), x = b.has(2);
+  bool ftz = b.has(0), nan = b.has(1), x = b.is(2, "xorsign");
   b.inst.fn =
       x ? (ftz ? (nan ? binary<MinMax<Max, true, true, true>, T, T, T>
                       : binary<MinMax<Max, false, true, true>, T, T, T>)
@@ -257,6 +257,31 @@ template <bool Max> void buildMinMax(Builder &b) {
                       : binary<MinMax<Max, false, true, false>, T, T, T>)
                : (nan ? binary<MinMax<Max, true, false, false>, T, T, T>
                       : binary<MinMax<Max, false, false, false>, T, T, T>));
+}
+
+/// Of three, by their magnitudes with Abs.
+template <bool Max, bool KeepNan, bool FtzOn, bool Abs> struct MinMax3 {
+  static float f(float a, float b, float c) {
+    using Two = MinMax<Max, KeepNan, FtzOn, false>;
+    auto in = [](float v) {
+      return Abs ? floatOf(bitsOf(v) & 0x7fffffffu) : v;
+    };
+    return Two::f(Two::f(in(a), in(b)), in(c));
+  }
+};
+/// Groups: ftz, NaN, abs.
+template <bool Max> void buildMinMax3(Builder &b) {
+  using T = float;
+  static const Handler handlers[] = {
+      ternary<MinMax3<Max, false, false, false>, T, T, T, T>,
+      ternary<MinMax3<Max, false, false, true>, T, T, T, T>,
+      ternary<MinMax3<Max, true, false, false>, T, T, T, T>,
+      ternary<MinMax3<Max, true, false, true>, T, T, T, T>,
+      ternary<MinMax3<Max, false, true, false>, T, T, T, T>,
+      ternary<MinMax3<Max, false, true, true>, T, T, T, T>,
+      ternary<MinMax3<Max, true, true, false>, T, T, T, T>,
+      ternary<MinMax3<Max, true, true, true>, T, T, T, T>};
+  b.inst.fn = handlers[4 * b.has(0) + 2 * b.has(1) + b.has(2)];
 }
 
 struct Abs {
@@ -391,10 +416,13 @@ const Row rows[] = {
     {"sin", "approx [ftz] f32", "=t t", 14, 0, buildApprox<Sin, 1>},
     {"cos", "approx [ftz] f32", "=t t", 14, 0, buildApprox<Cos, 1>},
     {"tanh", "approx [ftz] f32", "=t t", 70, 75, buildApprox<Tanh, 1>},
-    {"min", "[ftz] [NaN] [xorsign_abs] f32", "=t t t", 10, 0,
+    {"min", "[ftz] [NaN] f32", "=t t t", 10, 0, buildMinMax<false>},
+    {"min", "[ftz] [NaN] xorsign abs f32", "=t t t", 72, 86,
      buildMinMax<false>},
-    {"max", "[ftz] [NaN] [xorsign_abs] f32", "=t t t", 10, 0,
-     buildMinMax<true>},
+    {"max", "[ftz] [NaN] f32", "=t t t", 10, 0, buildMinMax<true>},
+    {"max", "[ftz] [NaN] xorsign abs f32", "=t t t", 72, 86, buildMinMax<true>},
+    {"min", "[ftz] [NaN] [abs] f32", "=t t t t", 88, 100, buildMinMax3<false>},
+    {"max", "[ftz] [NaN] [abs] f32", "=t t t t", 88, 100, buildMinMax3<true>},
     {"min", "f64", "=t t t", 10, 13, buildMinMax<false>},
     {"max", "f64", "=t t t", 10, 13, buildMinMax<true>},
     {"abs", "[ftz] f32|f64", "=t t", 10, 0, buildSign<Abs>},

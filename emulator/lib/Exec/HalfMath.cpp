@@ -176,7 +176,7 @@ template <class F, unsigned N> void build(Builder &b) {
 }
 template <bool Max> void buildMinMax(Builder &b) {
   setFlags(b);
-  b.inst.aux |= (b.has(1) ? KeepNan : 0u) | (b.has(2) ? XorSign : 0u);
+  b.inst.aux |= (b.has(1) ? KeepNan : 0u) | (b.is(2, "xorsign") ? XorSign : 0u);
   b.inst.fn = pick<MinMax<Max>, 2>(b.type());
 }
 
@@ -209,9 +209,13 @@ const Row rows[] = {
     {"sub", "[rn] bf16|bf16x2", "=t t t", 78, 90, build<Sub, 2>},
     {"mul", "[rn] bf16|bf16x2", "=t t t", 78, 90, build<Mul, 2>},
     {"fma", "rn [relu] bf16|bf16x2", "=t t t t", 70, 80, build<Fma, 3>},
-    {"min", "[ftz] [NaN] [xorsign_abs] f16|f16x2|bf16|bf16x2", "=t t t", 70, 80,
+    {"min", "[ftz] [NaN] f16|f16x2|bf16|bf16x2", "=t t t", 70, 80,
      buildMinMax<false>},
-    {"max", "[ftz] [NaN] [xorsign_abs] f16|f16x2|bf16|bf16x2", "=t t t", 70, 80,
+    {"min", "[ftz] [NaN] xorsign abs f16|f16x2|bf16|bf16x2", "=t t t", 72, 86,
+     buildMinMax<false>},
+    {"max", "[ftz] [NaN] f16|f16x2|bf16|bf16x2", "=t t t", 70, 80,
+     buildMinMax<true>},
+    {"max", "[ftz] [NaN] xorsign abs f16|f16x2|bf16|bf16x2", "=t t t", 72, 86,
      buildMinMax<true>},
     {"abs", "[ftz] f16|f16x2", "=t t", 65, 53, buildSign<true>},
     {"neg", "[ftz] f16|f16x2", "=t t", 60, 53, buildSign<false>},

@@ -174,6 +174,7 @@ template <class F> Handler intTernary(Type t) {
 /// Rows of each file.
 void addIntegerRows(Table &table);
 void addLogicRows(Table &table);
+void addCompareRows(Table &table);
 void addFloatRows(Table &table);
 void addHalfRows(Table &table);
 void addConvertRows(Table &table);

@@ -12,38 +12,53 @@
 // differ from it in the last bits (docs/emulator.md has the bound).
 //
 //===----------------------------------------------------------------------===//
-#include "Lanes.h"
+#include "Resolve.h"
 
 namespace fi::emulator::FI_EMU_ISA {
 namespace {
 
 //===- Loads and stores ---------------------------------------------------===//
 
-/// Eight rows of 16 bytes a matrix; lane i holds elements 2 * (i % 4) and the
-/// next of row i / 4, or of column i / 4 with .trans.
+/// A register of a warp is an 8x8 matrix of 16-bit elements by rows: lane i
+/// holds elements 2 * (i % 4) and the next of row i / 4. With .trans, of column
+/// i / 4.
+inline void transpose16(const uint16_t *from, uint16_t *to) {
+  uint16_t t[64];
+  std::memcpy(t, from, sizeof(t));
+  for (unsigned r = 0; r < 8; ++r)
+    for (unsigned c = 0; c < 8; ++c)
+      to[8 * r + c] = t[8 * c + r];
+}
+inline uint32_t matrixRows(Warp &w, const Inst &in, uint32_t at, Access kind,
+                           Lanes &lanes) {
+  unsigned n = in.count;
+  uint32_t rows = n == 4 ? fullMask : (1u << (8 * n)) - 1;
+  if (Space(in.bytes) == Space::Shared)
+    return access<Space::Shared>(w, in, rows, at, 16, kind, lanes);
+  return resolve(w, in, Space(in.bytes), rows, at, 16, kind, lanes);
+}
 void ldmatrix(Warp &w, const Inst &in, uint32_t m) {
   if (!wholeWarp(w, in, m))
     return;
   const uint32_t *o = in.ops();
   unsigned n = in.count;
   Lanes lanes;
-  uint32_t rows = n == 4 ? fullMask : (1u << (8 * n)) - 1;
-  uint32_t ok =
-      resolve(w, in, Space(in.bytes), rows, o[n], 16, Access::Read, lanes);
-  uint16_t matrix[32][8] = {};
-  for (unsigned r = 0; r < 8 * n; ++r)
+  uint32_t ok = matrixRows(w, in, o[n], Access::Read, lanes);
+  // A destination may be the register of the addresses: read first.
+  alignas(16) uint16_t matrix[4][64];
+  for (unsigned r = 0; r < 8 * n; ++r) {
+    uint16_t *row = &matrix[r / 8][8 * (r % 8)];
     if (ok >> r & 1)
-      std::memcpy(matrix[r], lanes.p[r], 16);
+      std::memcpy(row, lanes.p[r], 16);
+    else
+      std::memset(row, 0, 16);
+  }
   for (unsigned k = 0; k < n; ++k) {
-    uint32_t *d = w.r32(o[k]);
-    for (unsigned i = 0; i < 32; ++i) {
-      if (in.aux) {
-        d[i] = matrix[8 * k + 2 * (i % 4)][i / 4] |
-               uint32_t(matrix[8 * k + 2 * (i % 4) + 1][i / 4]) << 16;
-      } else {
-        std::memcpy(&d[i], &matrix[8 * k + i / 4][2 * (i % 4)], 4);
-      }
-    }
+    uint16_t *d = reinterpret_cast<uint16_t *>(w.r32(o[k]));
+    if (in.aux)
+      transpose16(matrix[k], d);
+    else
+      std::memcpy(d, matrix[k], sizeof(matrix[k]));
   }
 }
 void stmatrix(Warp &w, const Inst &in, uint32_t m) {
@@ -52,40 +67,24 @@ void stmatrix(Warp &w, const Inst &in, uint32_t m) {
   const uint32_t *o = in.ops();
   unsigned n = in.count;
   Lanes lanes;
-  uint32_t rows = n == 4 ? fullMask : (1u << (8 * n)) - 1;
-  uint32_t ok =
-      resolve(w, in, Space(in.bytes), rows, o[0], 16, Access::Write, lanes);
-  uint16_t matrix[32][8];
+  uint32_t ok = matrixRows(w, in, o[0], Access::Write, lanes);
+  alignas(16) uint16_t matrix[4][64];
   for (unsigned k = 0; k < n; ++k) {
-    const uint32_t *s = w.r32(o[1 + k]);
-    for (unsigned i = 0; i < 32; ++i) {
-      unsigned r = i / 4, c = 2 * (i % 4);
-      if (in.aux) {
-        matrix[8 * k + c][r] = uint16_t(s[i]);
-        matrix[8 * k + c + 1][r] = uint16_t(s[i] >> 16);
-      } else {
-        matrix[8 * k + r][c] = uint16_t(s[i]);
-        matrix[8 * k + r][c + 1] = uint16_t(s[i] >> 16);
-      }
-    }
+    const uint16_t *s = reinterpret_cast<const uint16_t *>(w.r32(o[1 + k]));
+    if (in.aux)
+      transpose16(s, matrix[k]);
+    else
+      std::memcpy(matrix[k], s, sizeof(matrix[k]));
   }
   for (unsigned r = 0; r < 8 * n; ++r)
     if (ok >> r & 1)
-      std::memcpy(lanes.p[r], matrix[r], 16);
+      std::memcpy(lanes.p[r], &matrix[r / 8][8 * (r % 8)], 16);
 }
 void movmatrix(Warp &w, const Inst &in, uint32_t m) {
   if (!wholeWarp(w, in, m))
     return;
-  uint16_t matrix[8][8];
-  const uint32_t *s = w.r32(in.o[1]);
-  uint32_t *d = w.r32(in.o[0]);
-  for (unsigned i = 0; i < 32; ++i) {
-    matrix[i / 4][2 * (i % 4)] = uint16_t(s[i]);
-    matrix[i / 4][2 * (i % 4) + 1] = uint16_t(s[i] >> 16);
-  }
-  for (unsigned i = 0; i < 32; ++i)
-    d[i] = matrix[2 * (i % 4)][i / 4] | uint32_t(matrix[2 * (i % 4) + 1][i / 4])
-                                            << 16;
+  transpose16(reinterpret_cast<const uint16_t *>(w.r32(in.o[1])),
+              reinterpret_cast<uint16_t *>(w.r32(in.o[0])));
 }
 void buildMatrixAccess(Builder &b) {
   // Groups: num, trans, space.
@@ -180,13 +179,7 @@ inline void gatherB(Warp &w, const uint32_t *regs, unsigned n, T (*b)[8],
   }
 }
 
-inline float loadTf32(uint32_t v, unsigned) { return floatOf(v & 0xffffe000u); }
-inline float loadHalf(uint32_t v, unsigned e) {
-  return halfToFloat(v >> (16 * e) & 0xffff);
-}
-inline float loadBf16(uint32_t v, unsigned e) {
-  return bf16ToFloat(v >> (16 * e) & 0xffff);
-}
+inline float loadTf32(uint32_t v) { return floatOf(v & 0xffffe000u); }
 struct ByteTable {
   float v[2][256];
   ByteTable() {
@@ -201,91 +194,190 @@ const ByteTable &byteTable() {
   return table;
 }
 
-void loadFloatA(Warp &w, const Shape &s, const uint32_t *regs,
-                float (*a)[128]) {
-  const ByteTable &t = byteTable();
-  switch (s.a) {
-  case Elt::F16:
-    return gatherA(w, regs, s.regsA, s.m, a, loadHalf, 2);
-  case Elt::BF16:
-    return gatherA(w, regs, s.regsA, s.m, a, loadBf16, 2);
-  case Elt::TF32:
-    return gatherA(w, regs, s.regsA, s.m, a, loadTf32, 1);
-  default:
-    return gatherA(
-        w, regs, s.regsA, s.m, a,
-        [&](uint32_t v, unsigned e) {
-          return t.v[s.a == Elt::E5M2][v >> (8 * e) & 0xff];
-        },
-        4);
+/// One register of a warp, 8 rows of `per` * 4 elements, as floats; rows of
+/// `to` are `stride` apart.
+template <Elt E>
+inline void loadBlock(const uint32_t *from, float *to, unsigned stride) {
+  constexpr unsigned columns = E == Elt::TF32                    ? 4
+                               : E == Elt::F16 || E == Elt::BF16 ? 8
+                                                                 : 16;
+  for (unsigned r = 0; r < 8; ++r) {
+    float *row = to + r * stride;
+    if constexpr (E == Elt::TF32) {
+      for (unsigned c = 0; c < columns; ++c)
+        row[c] = loadTf32(from[columns * r + c]);
+    } else if constexpr (E == Elt::F16 || E == Elt::BF16) {
+      const uint16_t *h = reinterpret_cast<const uint16_t *>(from) + 8 * r;
+      FI_EMU_VECTORIZE
+      for (unsigned c = 0; c < columns; ++c)
+        row[c] = E == Elt::F16 ? halfToFloat(h[c]) : bf16ToFloat(h[c]);
+    } else {
+      const uint8_t *b = reinterpret_cast<const uint8_t *>(from) + 16 * r;
+      const float *table = byteTable().v[E == Elt::E5M2];
+      for (unsigned c = 0; c < columns; ++c)
+        row[c] = table[b[c]];
+    }
   }
 }
-void loadFloatB(Warp &w, const Shape &s, const uint32_t *regs, float (*b)[8]) {
-  const ByteTable &t = byteTable();
-  switch (s.b) {
-  case Elt::F16:
-    return gatherB(w, regs, s.regsB, b, loadHalf, 2);
-  case Elt::BF16:
-    return gatherB(w, regs, s.regsB, b, loadBf16, 2);
-  case Elt::TF32:
-    return gatherB(w, regs, s.regsB, b, loadTf32, 1);
-  default:
-    return gatherB(
-        w, regs, s.regsB, b,
-        [&](uint32_t v, unsigned e) {
-          return t.v[s.b == Elt::E5M2][v >> (8 * e) & 0xff];
-        },
-        4);
-  }
+constexpr unsigned columnsOf(Elt e) {
+  return e == Elt::TF32 ? 4 : e == Elt::F16 || e == Elt::BF16 ? 8 : 16;
 }
 
+#if defined(__clang__) || __GNUC__ >= 12
+using Float8 = float __attribute__((vector_size(32)));
+/// Columns of eight rows, `stride` apart.
+inline void transpose8(const float *from, unsigned stride, float *to) {
+  Float8 r[8], s[8];
+  for (unsigned i = 0; i < 8; ++i)
+    std::memcpy(&r[i], from + i * stride, 32);
+  for (unsigned i = 0; i < 8; i += 2) {
+    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    s[i + 1] =
+        __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (unsigned i = 0; i < 8; i += 4)
+    for (unsigned k = 0; k < 2; ++k) {
+      r[i + k] = __builtin_shufflevector(s[i + k], s[i + k + 2], 0, 1, 8, 9, 4,
+                                         5, 12, 13);
+      r[i + k + 2] = __builtin_shufflevector(s[i + k], s[i + k + 2], 2, 3, 10,
+                                             11, 6, 7, 14, 15);
+    }
+  for (unsigned k = 0; k < 4; ++k) {
+    s[k] = __builtin_shufflevector(r[k], r[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    s[k + 4] =
+        __builtin_shufflevector(r[k], r[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  std::memcpy(to, s, sizeof(s));
+}
+#else
+inline void transpose8(const float *from, unsigned stride, float *to) {
+  for (unsigned i = 0; i < 8; ++i)
+    for (unsigned k = 0; k < 8; ++k)
+      to[8 * k + i] = from[i * stride + k];
+}
+#endif
+
+/// a is 16 x K by rows, b K x 8, c 16 x 8; every sum in the order of k. Eight
+/// rows at a time are as many chains of additions as hide their latency.
+template <unsigned K>
+inline void multiply(const float *a, const float *b, float *c) {
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
+  for (unsigned row = 0; row < 16; row += 8) {
+    const float *rows = a + row * K;
+    Float8 acc[8];
+    std::memcpy(acc, c + 8 * row, sizeof(acc));
+#pragma clang loop unroll(disable)
+    for (unsigned k = 0; k < K; ++k) {
+      Float8 v;
+      std::memcpy(&v, b + 8 * k, sizeof(v));
+#pragma clang loop unroll(full)
+      for (unsigned r = 0; r < 8; ++r) {
+        float x = rows[r * K + k];
+        acc[r] = __builtin_elementwise_fma(Float8{x, x, x, x, x, x, x, x}, v,
+                                           acc[r]);
+      }
+    }
+    std::memcpy(c + 8 * row, acc, sizeof(acc));
+  }
+#else
+  for (unsigned row = 0; row < 16; row += 4) {
+    float acc[4][8];
+    std::memcpy(acc, c + 8 * row, sizeof(acc));
+    for (unsigned k = 0; k < K; ++k)
+      for (unsigned r = 0; r < 4; ++r)
+        for (unsigned n = 0; n < 8; ++n)
+          acc[r][n] =
+              __builtin_fmaf(a[(row + r) * K + k], b[8 * k + n], acc[r][n]);
+    std::memcpy(c + 8 * row, acc, sizeof(acc));
+  }
+#endif
+}
+
+/// m16n8kK.
+template <Elt A, Elt B, unsigned K, bool HalfC, bool HalfD>
 void mmaFloat(Warp &w, const Inst &in, uint32_t mask) {
   if (!wholeWarp(w, in, mask))
     return;
-  Shape s = shapeOf(in);
+  constexpr unsigned perA = columnsOf(A), perB = columnsOf(B);
+  constexpr unsigned regsA = 2 * K / perA, regsB = K / perB;
+  constexpr unsigned regsC = HalfC ? 2 : 4, regsD = HalfD ? 2 : 4;
+  // Room for whole blocks of eight columns.
+  constexpr unsigned padded = (K + 7) / 8 * 8;
   const uint32_t *o = in.ops();
-  const uint32_t *ra = o + s.regsD, *rb = ra + s.regsA, *rc = rb + s.regsB;
-  alignas(64) float a[16][128], b[128][8], c[16][8];
-  loadFloatA(w, s, ra, a);
-  loadFloatB(w, s, rb, b);
-  if (s.halfC) {
-    for (unsigned r = 0; r < s.regsC; ++r) {
-      const uint32_t *v = w.r32(rc[r]);
+  const uint32_t *ra = o + regsD, *rb = ra + regsA, *rc = rb + regsB;
+  alignas(64) float a[16 * K], t[8 * padded], b[padded * 8], c[16 * 8];
+  // The row half changes first, then the columns.
+  for (unsigned r = 0; r < regsA; ++r)
+    loadBlock<A>(w.r32(ra[r]), a + (r % 2) * 8 * K + (r / 2) * perA, K);
+  // Registers of b hold columns of it.
+  if constexpr (padded != K)
+    std::memset(t, 0, sizeof(t));
+  for (unsigned r = 0; r < regsB; ++r)
+    loadBlock<B>(w.r32(rb[r]), t + r * perB, padded);
+  for (unsigned k = 0; k < padded; k += 8)
+    transpose8(t + k, padded, b + 8 * k);
+  if constexpr (HalfC) {
+    for (unsigned r = 0; r < regsC; ++r)
+      loadBlock<Elt::F16>(w.r32(rc[r]), c + 64 * r, 8);
+  } else {
+    for (unsigned r = 0; r < regsC; r += 2) {
+      const float *v0 = slot<float>(w, rc[r]), *v1 = slot<float>(w, rc[r + 1]);
+      FI_EMU_VECTORIZE
       for (unsigned i = 0; i < 32; ++i) {
-        c[8 * r + i / 4][2 * (i % 4)] = loadHalf(v[i], 0);
-        c[8 * r + i / 4][2 * (i % 4) + 1] = loadHalf(v[i], 1);
+        c[32 * r + 2 * i] = v0[i];
+        c[32 * r + 2 * i + 1] = v1[i];
       }
     }
-  } else {
-    for (unsigned r = 0; r < s.regsC; ++r) {
-      const float *v = slot<float>(w, rc[r]);
-      for (unsigned i = 0; i < 32; ++i)
-        c[8 * (r / 2) + i / 4][2 * (i % 4) + r % 2] = v[i];
+  }
+  multiply<K>(a, b, c);
+  if constexpr (HalfD) {
+    for (unsigned r = 0; r < regsD; ++r) {
+      uint16_t *v = reinterpret_cast<uint16_t *>(w.r32(o[r]));
+      FI_EMU_VECTORIZE
+      for (unsigned i = 0; i < 64; ++i)
+        v[i] = uint16_t(floatToHalf(c[64 * r + i]));
     }
-  }
-  for (unsigned row = 0; row < s.m; row += 4) {
-    float acc[4][8];
-    std::memcpy(acc, c[row], sizeof(acc));
-    for (unsigned k = 0; k < s.k; ++k)
-      for (unsigned r = 0; r < 4; ++r)
-        for (unsigned n = 0; n < 8; ++n)
-          acc[r][n] = __builtin_fmaf(a[row + r][k], b[k][n], acc[r][n]);
-    std::memcpy(c[row], acc, sizeof(acc));
-  }
-  if (s.halfD) {
-    for (unsigned r = 0; r < s.regsD; ++r) {
-      uint32_t *v = w.r32(o[r]);
+  } else {
+    for (unsigned r = 0; r < regsD; r += 2) {
+      uint32_t *v0 = w.r32(o[r]), *v1 = w.r32(o[r + 1]);
+      FI_EMU_VECTORIZE
       for (unsigned i = 0; i < 32; ++i) {
-        const float *p = &c[8 * r + i / 4][2 * (i % 4)];
-        v[i] = floatToHalf(p[0]) | floatToHalf(p[1]) << 16;
+        v0[i] = bitsOf(canonical(c[32 * r + 2 * i]));
+        v1[i] = bitsOf(canonical(c[32 * r + 2 * i + 1]));
       }
     }
-  } else {
-    for (unsigned r = 0; r < s.regsD; ++r) {
-      uint32_t *v = w.r32(o[r]);
-      for (unsigned i = 0; i < 32; ++i)
-        v[i] = bitsOf(canonical(c[8 * (r / 2) + i / 4][2 * (i % 4) + r % 2]));
-    }
+  }
+}
+template <Elt A, Elt B, unsigned K> Handler pickAccumulators(const Shape &s) {
+  if constexpr (A == Elt::BF16 || A == Elt::TF32)
+    return mmaFloat<A, B, K, false, false>;
+  else
+    return s.halfC ? (s.halfD ? mmaFloat<A, B, K, true, true>
+                              : mmaFloat<A, B, K, true, false>)
+                   : (s.halfD ? mmaFloat<A, B, K, false, true>
+                              : mmaFloat<A, B, K, false, false>);
+}
+template <Elt A, Elt B> Handler pickBytes(const Shape &s) {
+  return s.k == 16 ? pickAccumulators<A, B, 16>(s)
+                   : pickAccumulators<A, B, 32>(s);
+}
+Handler pickFloat(const Shape &s) {
+  switch (s.a) {
+  case Elt::F16:
+    return s.k == 8 ? pickAccumulators<Elt::F16, Elt::F16, 8>(s)
+                    : pickAccumulators<Elt::F16, Elt::F16, 16>(s);
+  case Elt::BF16:
+    return s.k == 8 ? pickAccumulators<Elt::BF16, Elt::BF16, 8>(s)
+                    : pickAccumulators<Elt::BF16, Elt::BF16, 16>(s);
+  case Elt::TF32:
+    return s.k == 4 ? pickAccumulators<Elt::TF32, Elt::TF32, 4>(s)
+                    : pickAccumulators<Elt::TF32, Elt::TF32, 8>(s);
+  case Elt::E4M3:
+    return s.b == Elt::E4M3 ? pickBytes<Elt::E4M3, Elt::E4M3>(s)
+                            : pickBytes<Elt::E4M3, Elt::E5M2>(s);
+  default:
+    return s.b == Elt::E4M3 ? pickBytes<Elt::E5M2, Elt::E4M3>(s)
+                            : pickBytes<Elt::E5M2, Elt::E5M2>(s);
   }
 }
 
@@ -455,7 +547,7 @@ void buildMma(Builder &b) {
     b.inst.fn = mmaInt;
     break;
   default:
-    b.inst.fn = mmaFloat;
+    b.inst.fn = pickFloat(s);
   }
 }
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "Lanes.h"
+#include "Resolve.h"
 
 namespace fi::emulator::FI_EMU_ISA {
 namespace {
@@ -35,7 +35,7 @@ void ld(Warp &w, const Inst &in, uint32_t m) {
   const uint32_t *o = in.ops();
   unsigned n = in.count;
   Lanes lanes;
-  m = resolve(w, in, S, m, o[n], sizeof(T) * n, Access::Read, lanes);
+  m = access<S>(w, in, m, o[n], sizeof(T) * n, Access::Read, lanes);
   R keep = in.regBytes == 2 ? R(0xffff) : R(~R(0));
   for (unsigned k = 0; k < n; ++k)
     loadElement<T, R>(w, o[k], m, lanes, unsigned(k * sizeof(T)), keep);
@@ -46,7 +46,7 @@ void st(Warp &w, const Inst &in, uint32_t m) {
   const uint32_t *o = in.ops();
   unsigned n = in.count;
   Lanes lanes;
-  m = resolve(w, in, S, m, o[0], sizeof(T) * n, Access::Write, lanes);
+  m = access<S>(w, in, m, o[0], sizeof(T) * n, Access::Write, lanes);
   for (unsigned i = 0; i < 32; ++i)
     if (m >> i & 1)
       for (unsigned k = 0; k < n; ++k) {
@@ -188,7 +188,22 @@ void cpAsync(Warp &w, const Inst &in, uint32_t m) {
     for (unsigned i = 0; i < 32; ++i)
       sizes[i] = bytes;
   }
-  issueCopies(w, in, m, bytes, sizes);
+  Lanes to, from;
+  addressesOf(w, in.o[0], in.regBytes & 1, int32_t(uint32_t(in.imm)),
+              to.address);
+  addressesOf(w, in.o[1], in.regBytes & 2,
+              int32_t(uint32_t(uint64_t(in.imm) >> 32)), from.address);
+  uint32_t reads = lanesMask([&](unsigned i) { return sizes[i] != 0; });
+  uint32_t tooLong = lanesMask([&](unsigned i) { return sizes[i] > bytes; });
+  // Sources that are cut off are short of the end by less than is asked here;
+  // then the machine looks again.
+  const Warp::Range &r =
+      w.rangeOf(from.address[__builtin_ctz(m & reads ? m & reads : m)]);
+  bool checked = !(tooLong & m) &&
+                 allInside(to.address, m, bytes, sharedBase,
+                           uint64_t(sharedBase) + w.cta->sharedBytes) &&
+                 allInside(from.address, m & reads, bytes, r.base, r.end);
+  issueCopies(w, in, m, bytes, sizes, to, from, checked);
 }
 void buildCpAsync(Builder &b) {
   const Operand &size = b.ast.operands[2];

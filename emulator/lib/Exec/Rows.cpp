@@ -11,6 +11,7 @@ namespace fi::emulator::FI_EMU_ISA {
 void addAllRows(Table &table) {
   addIntegerRows(table);
   addLogicRows(table);
+  addCompareRows(table);
   addFloatRows(table);
   addHalfRows(table);
   addConvertRows(table);

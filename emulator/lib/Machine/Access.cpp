@@ -101,11 +101,23 @@ void countBanks(Launch &l, uint32_t mask, uint32_t bytes,
           words[n++] = (address[i] + b) / 4;
     if (!n)
       continue;
-    std::sort(words, words + n);
-    n = unsigned(std::unique(words, words + n) - words);
-    uint32_t banks[32] = {}, most = 0;
-    for (unsigned k = 0; k < n; ++k)
-      most = std::max(most, ++banks[words[k] % 32]);
+    // The first word of each bank; usually there is no other.
+    uint64_t first[32];
+    uint32_t seen = 0;
+    bool conflict = false;
+    for (unsigned k = 0; k < n; ++k) {
+      uint32_t bank = uint32_t(words[k] % 32), bit = 1u << bank;
+      conflict |= (seen & bit) && first[bank] != words[k];
+      first[bank] = seen & bit ? first[bank] : words[k];
+      seen |= bit;
+    }
+    uint32_t banks[32] = {}, most = 1;
+    if (conflict) {
+      std::sort(words, words + n);
+      n = unsigned(std::unique(words, words + n) - words);
+      for (unsigned k = 0; k < n; ++k)
+        most = std::max(most, ++banks[words[k] % 32]);
+    }
     passes += most;
     ++least;
   }
@@ -130,51 +142,24 @@ void countSectors(Launch &l, uint32_t mask, uint32_t bytes,
       uint64_t(std::unique(sectors, sectors + n) - sectors);
 }
 
-bool cacheAllocation(Warp &w, uint64_t address, uint64_t bytes) {
-  Allocation *a = w.launch->memory.find(address, bytes);
-  if (!a)
-    return false;
-  w.cachedBase = a->base;
-  w.cachedEnd = a->end;
-  w.cachedWritable = a->writable;
-  return true;
-}
-
 /// One lane at a global address. False: nothing is there.
 inline bool globalLane(Warp &w, uint64_t address, uint32_t bytes, bool write) {
-  uint64_t size = w.cachedEnd - w.cachedBase;
-  uint64_t offset = address - w.cachedBase;
-  if (offset >= size || bytes > size - offset) {
-    if (!cacheAllocation(w, address, bytes))
+  const Warp::Range *r = &w.rangeOf(address);
+  if (address - r->base >= r->end - r->base || bytes > r->end - address) {
+    Allocation *a = w.launch->memory.find(address, bytes);
+    if (!a)
       return false;
+    Warp::Range &taken = w.ranges[w.nextRange++ % std::size(w.ranges)];
+    taken = {a->base, a->end, a->writable};
+    r = &taken;
   }
-  return !write || w.cachedWritable;
+  return !write || r->writable;
 }
 
 uint32_t resolveGlobal(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
                        Access access, Lanes &lanes) {
-  Launch &l = *w.launch;
   const uint64_t *a = lanes.address;
   bool write = access != Access::Read;
-  // All lanes in the allocation that was used last: the common case.
-  if (mask == fullMask && (!write || w.cachedWritable)) {
-    uint64_t lo = ~uint64_t(0), hi = 0, low = 0;
-    for (unsigned i = 0; i < 32; ++i) {
-      lo = a[i] < lo ? a[i] : lo;
-      hi = a[i] > hi ? a[i] : hi;
-      low |= a[i];
-    }
-    if (lo >= w.cachedBase && hi < w.cachedEnd && bytes <= w.cachedEnd - hi &&
-        (low & (bytes - 1)) == 0) {
-      for (unsigned i = 0; i < 32; ++i)
-        lanes.p[i] = reinterpret_cast<uint8_t *>(uintptr_t(a[i]));
-      if (l.countAccesses)
-        countSectors(l, mask, bytes, a);
-      if (l.checker)
-        l.checker->access(w, in, Space::Global, mask, bytes, access, lanes);
-      return mask;
-    }
-  }
   Faults faults;
   for (unsigned i = 0; i < 32; ++i) {
     if (!(mask >> i & 1))
@@ -191,17 +176,13 @@ uint32_t resolveGlobal(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
   }
   if (!mask)
     return 0;
-  if (l.countAccesses)
-    countSectors(l, mask, bytes, a);
-  if (l.checker)
-    l.checker->access(w, in, Space::Global, mask, bytes, access, lanes);
+  observe(w, in, Space::Global, mask, bytes, access, lanes);
   return mask;
 }
 
 /// Addresses are offsets in the shared window.
 uint32_t resolveShared(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
                        Access access, Lanes &lanes) {
-  Launch &l = *w.launch;
   const uint64_t *a = lanes.address;
   uint8_t *base = w.cta->shared - sharedBase;
   uint64_t end = uint64_t(sharedBase) + w.cta->sharedBytes;
@@ -227,10 +208,7 @@ uint32_t resolveShared(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
     if (!mask)
       return 0;
   }
-  if (l.countAccesses)
-    countBanks(l, mask, bytes, a);
-  if (l.checker)
-    l.checker->access(w, in, Space::Shared, mask, bytes, access, lanes);
+  observe(w, in, Space::Shared, mask, bytes, access, lanes);
   return mask;
 }
 
@@ -323,30 +301,29 @@ uint32_t resolve(Warp &w, const Inst &in, Space space, uint32_t mask,
   }
 }
 
+void observe(Warp &w, const Inst &in, Space space, uint32_t mask,
+             uint32_t bytes, Access access, const Lanes &lanes) {
+  Launch &l = *w.launch;
+  if (l.countAccesses) {
+    if (space == Space::Shared)
+      countBanks(l, mask, bytes, lanes.address);
+    else
+      countSectors(l, mask, bytes, lanes.address);
+  }
+  if (l.checker)
+    l.checker->access(w, in, space, mask, bytes, access, lanes);
+}
+
 //===- cp.async -----------------------------------------------------------===//
 
-void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
-                 const uint32_t *sourceBytes) {
-  Launch &l = *w.launch;
-  Lanes to, from;
-  Inst side = in;
-  // The two addresses with their own addends and widths.
-  auto addresses = [&](uint32_t slot, bool wide, int32_t addend, Lanes &lanes) {
-    for (unsigned i = 0; i < 32; ++i)
-      lanes.address[i] =
-          (wide ? w.r64(slot)[i] : w.r32(slot)[i]) + uint64_t(int64_t(addend));
-    if (!wide)
-      for (unsigned i = 0; i < 32; ++i)
-        lanes.address[i] &= 0xffffffffu;
-  };
-  (void)side;
-  addresses(in.o[0], in.regBytes & 1, int32_t(uint32_t(in.imm)), to);
-  addresses(in.o[1], in.regBytes & 2, int32_t(uint32_t(uint64_t(in.imm) >> 32)),
-            from);
-  Faults faults;
-  uint32_t reads = 0;
+namespace {
+
+/// The lanes of `mask` that may go on; the others are reported.
+uint32_t checkCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
+                     const uint32_t *sourceBytes, const Lanes &to,
+                     const Lanes &from) {
+  Faults faults, sources;
   uint64_t end = uint64_t(sharedBase) + w.cta->sharedBytes;
-  Faults sources;
   for (unsigned i = 0; i < 32; ++i) {
     if (!(mask >> i & 1))
       continue;
@@ -357,13 +334,13 @@ void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
       faults.bounds(i);
     uint32_t n = sourceBytes[i];
     if (n > bytes) {
-      l.addReport(w, w.instIndex(in), ReportKind::InvalidInstruction, 1u << i,
-                  "a source of " + std::to_string(n) + " bytes for a copy of " +
-                      std::to_string(bytes));
-      return;
+      w.launch->addReport(w, w.instIndex(in), ReportKind::InvalidInstruction,
+                          1u << i,
+                          "a source of " + std::to_string(n) +
+                              " bytes for a copy of " + std::to_string(bytes));
+      return 0;
     }
     if (n) {
-      reads |= 1u << i;
       if (from.address[i] & (bytes - 1))
         sources.align(i);
       else if (!globalLane(w, from.address[i], n, false))
@@ -374,80 +351,116 @@ void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
     faults.report(w, in, Space::Shared, bytes, Access::Write, to);
   if (sources.all())
     sources.report(w, in, Space::Global, bytes, Access::Read, from);
-  mask &= ~(faults.all() | sources.all());
-  reads &= mask;
+  return mask & ~(faults.all() | sources.all());
+}
+
+inline const uint8_t *host(uint64_t address) {
+  return reinterpret_cast<const uint8_t *>(uintptr_t(address));
+}
+
+void sample(PendingCopies &c, uint32_t mask) {
+  for (uint32_t left = mask; left; left &= left - 1) {
+    unsigned i = unsigned(__builtin_ctz(left));
+    if (c.sourceBytes[i] == 16) {
+      std::memcpy(c.data[i], host(c.source[i]), 16);
+      continue;
+    }
+    std::memset(c.data[i], 0, 16);
+    if (c.sourceBytes[i])
+      std::memcpy(c.data[i], host(c.source[i]), c.sourceBytes[i]);
+  }
+}
+
+} // namespace
+
+void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
+                 const uint32_t *sourceBytes, Lanes &to, Lanes &from,
+                 bool checked) {
+  Launch &l = *w.launch;
+  if (!checked)
+    mask = checkCopies(w, in, mask, bytes, sourceBytes, to, from);
   if (!mask)
     return;
+  if (w.copyCount == w.copies.size())
+    w.copies.emplace_back();
+  PendingCopies &c = w.copies[w.copyCount++];
+  c.mask = mask;
+  c.inst = w.instIndex(in);
+  c.bytes = uint8_t(bytes);
+  // Whether the source is read now or when it is waited for is the hardware's
+  // choice; the seed's here.
+  c.sampled = l.options.seed == 0 || (l.random() & 1);
+  std::memcpy(c.group, w.copyGroup, sizeof(c.group));
+  std::memcpy(c.source, from.address, sizeof(c.source));
+  for (unsigned i = 0; i < 32; ++i) {
+    c.dest[i] = uint32_t(to.address[i]);
+    c.sourceBytes[i] = uint8_t(sourceBytes[i]);
+  }
+  if (c.sampled)
+    sample(c, mask);
+  if (!w.observed)
+    return;
+  uint32_t reads = 0;
+  for (unsigned i = 0; i < 32; ++i)
+    reads |= uint32_t(sourceBytes[i] != 0) << i;
+  reads &= mask;
   if (l.countAccesses) {
     countBanks(l, mask, bytes, to.address);
     if (reads)
       countSectors(l, reads, bytes, from.address);
   }
-  // Whether the source is read now or when it is waited for is the hardware's
-  // choice; the seed's here.
-  bool sample = l.options.seed == 0 || (l.random() & 1);
-  for (unsigned i = 0; i < 32; ++i) {
-    if (!(mask >> i & 1))
-      continue;
-    PendingCopy c;
-    c.source = from.address[i];
-    c.dest = uint32_t(to.address[i]);
-    c.group = w.copyGroup[i];
-    c.inst = w.instIndex(in);
-    c.lane = uint8_t(i);
-    c.bytes = uint8_t(bytes);
-    c.sourceBytes = uint8_t(sourceBytes[i]);
-    c.sampled = sample;
-    if (sample) {
-      std::memset(c.data, 0, 16);
-      if (c.sourceBytes)
-        std::memcpy(c.data, reinterpret_cast<const void *>(uintptr_t(c.source)),
-                    c.sourceBytes);
-    }
-    w.copies.push_back(c);
-    if (l.checker)
-      l.checker->issueCopy(w, in, i, c.dest, bytes);
-  }
-  if (l.checker && reads) {
+  if (!l.checker)
+    return;
+  l.checker->issueCopies(w, c);
+  for (unsigned i = 0; i < 32; ++i)
+    from.p[i] = const_cast<uint8_t *>(host(from.address[i]));
+  // By the size that is read: all lanes of one size at a time.
+  for (uint32_t left = reads; left;) {
+    uint32_t n = sourceBytes[__builtin_ctz(left)], same = 0;
     for (unsigned i = 0; i < 32; ++i)
-      from.p[i] = reinterpret_cast<uint8_t *>(uintptr_t(from.address[i]));
-    // By the size that is read: all lanes of one size at a time.
-    for (uint32_t left = reads; left;) {
-      uint32_t n = sourceBytes[__builtin_ctz(left)], same = 0;
-      for (unsigned i = 0; i < 32; ++i)
-        if (left >> i & 1 && sourceBytes[i] == n)
-          same |= 1u << i;
-      l.checker->access(w, in, Space::Global, same, n, Access::Read, from);
-      left &= ~same;
-    }
+      same |= uint32_t(sourceBytes[i] == n) << i;
+    same &= left;
+    l.checker->access(w, in, Space::Global, same, n, Access::Read, from);
+    left &= ~same;
   }
 }
 
 void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
-  if (w.copies.empty())
+  if (!w.copyCount)
     return;
   Launch &l = *w.launch;
   bool all = keep == 0 && !w.alive;
-  size_t kept = 0;
-  for (PendingCopy &c : w.copies) {
-    uint32_t groups = w.copyGroup[c.lane];
-    bool done = all || ((mask >> c.lane & 1) && groups > c.group &&
-                        groups - c.group > keep);
-    if (!done) {
-      w.copies[kept++] = c;
-      continue;
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < w.copyCount; ++k) {
+    PendingCopies &c = w.copies[k];
+    uint32_t done = 0;
+    for (unsigned i = 0; i < 32; ++i)
+      done |= uint32_t(w.copyGroup[i] > c.group[i] &&
+                       w.copyGroup[i] - c.group[i] > keep)
+              << i;
+    done = all ? c.mask : done & mask & c.mask;
+    if (done) {
+      if (!c.sampled)
+        sample(c, done);
+      uint8_t *base = w.cta->shared - sharedBase;
+      for (uint32_t left = done; left; left &= left - 1) {
+        unsigned i = unsigned(__builtin_ctz(left));
+        if (c.bytes == 16)
+          std::memcpy(base + c.dest[i], c.data[i], 16);
+        else
+          std::memcpy(base + c.dest[i], c.data[i], c.bytes);
+      }
+      if (l.checker)
+        l.checker->finishCopies(w, c, done);
+      c.mask &= ~done;
     }
-    if (!c.sampled) {
-      std::memset(c.data, 0, 16);
-      if (c.sourceBytes)
-        std::memcpy(c.data, reinterpret_cast<const void *>(uintptr_t(c.source)),
-                    c.sourceBytes);
+    if (c.mask) {
+      if (kept != k)
+        std::swap(w.copies[kept], c);
+      ++kept;
     }
-    std::memcpy(w.cta->shared + (c.dest - sharedBase), c.data, c.bytes);
-    if (l.checker)
-      l.checker->finishCopy(w, c);
   }
-  w.copies.resize(kept);
+  w.copyCount = kept;
 }
 
 } // namespace fi::emulator

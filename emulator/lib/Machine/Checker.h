@@ -27,9 +27,9 @@ public:
   /// executed: the report is the point.
   void access(Warp &warp, const Inst &in, Space space, uint32_t mask,
               uint32_t bytes, Access access, const Lanes &lanes);
-  void issueCopy(Warp &warp, const Inst &in, uint32_t lane, uint32_t dest,
-                 uint32_t bytes);
-  void finishCopy(Warp &warp, const PendingCopy &copy);
+  void issueCopies(Warp &warp, const PendingCopies &copies);
+  /// The copies of lanes `mask` are done.
+  void finishCopies(Warp &warp, const PendingCopies &copies, uint32_t mask);
 
   void arrive(Warp &warp, uint32_t barrier, uint32_t mask);
   void release(Cta &cta, uint32_t barrier, const std::vector<Warp *> &waiting);
@@ -49,27 +49,43 @@ private:
     Knowledge published;
     std::vector<std::pair<uint32_t, uint32_t>> pending;
   };
+  /// Of a place where a block may be; those that follow each other there use
+  /// the same pages.
   struct BlockState {
     std::vector<WarpState> warps;
     ShadowMemory shared;
-    std::vector<uint8_t> written; // bytes of shared memory
+    uint32_t generation = 0;
+    std::vector<uint64_t> written; // a bit a byte of shared memory
     std::map<uint32_t, Knowledge> barriers;
   };
+  /// An access of a warp: what is the same for all of its lanes.
+  struct Site;
 
-  BlockState &blockOf(const Cta &cta) { return *blocks[cta.linear]; }
+  BlockState &blockOf(const Cta &cta) { return *blocks[cta.slot]; }
   WarpState &stateOf(const Warp &w) { return blockOf(*w.cta).warps[w.index]; }
-  bool ordered(const WarpState &me, const Cta &cta, const Event &event,
-               uint32_t lane) const;
-  void word(Warp &w, WarpState &me, const Inst &in, ShadowWord &s,
-            uint32_t lane, Access access, uint8_t bytes, bool strong,
+  static bool ordered(const Site &at, const Event &event, uint32_t lane);
+  void race(const Site &at, const char *what, const Event &other, uint32_t lane,
             uint64_t address);
+  void pending(const Site &at, const ShadowWord &s, uint32_t lane,
+               uint64_t address);
+  template <bool IsRead>
+  void word(const Site &at, ShadowWord &s, uint32_t lane, uint8_t bytes,
+            uint64_t address);
+  template <bool IsRead>
+  void visit(const Site &at, ShadowWord &s, uint32_t lanes, uint8_t bytes,
+             uint64_t address);
+  template <bool IsRead>
+  void range(const Site &at, ShadowMemory &shadow, uint32_t generation,
+             uint32_t who, uint64_t offset, uint32_t bytes, uint64_t address);
   void synchronise(WarpState &me, const Cta &cta, const Inst &in,
                    uint64_t address, Access access);
   void learn(WarpState &me, const Cta &cta,
              const std::vector<std::pair<uint32_t, uint32_t>> &what);
 
   Launch &launch;
-  std::unordered_map<uint32_t, std::unique_ptr<BlockState>> blocks;
+  std::vector<std::unique_ptr<BlockState>> blocks; // by Cta::slot
+  uint32_t generations = 0;
+  Allocation *last = nullptr; // that was accessed
   /// What was released to an address.
   std::unordered_map<uint64_t, std::vector<std::pair<uint32_t, uint32_t>>>
       syncs;

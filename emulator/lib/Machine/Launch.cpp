@@ -18,6 +18,7 @@
 #include "Checker.h"
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 namespace fi::emulator {
 namespace {
@@ -25,6 +26,16 @@ namespace {
 constexpr int64_t blockTurn = 1 << 16;
 constexpr int64_t warpTurn = 256;
 constexpr int64_t fragmentTurn = 2000;
+
+/// Of this thread; other work on the machine does not count.
+double processorSeconds() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  timespec t;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
+    return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+#endif
+  return double(std::clock()) / CLOCKS_PER_SEC;
+}
 
 } // namespace
 
@@ -299,6 +310,7 @@ void Launch::start(Cta &cta, uint64_t linear) {
     w.index = i;
     w.cta = &cta;
     w.launch = this;
+    w.observed = checker || countAccesses;
     w.code = kernel.code.data();
     w.local = cta.localMemory.data() + size_t(kernel.localBytes) * 32 * i;
     uint32_t lanes = std::min(32u, threads - i * 32);
@@ -470,6 +482,7 @@ bool Launch::runCta(Cta &cta, int64_t budget) {
 
 LaunchResult Launch::run() {
   auto begin = std::chrono::steady_clock::now();
+  double beginProcessor = processorSeconds();
   LaunchResult result;
   uint64_t blocks = uint64_t(config.grid.x) * config.grid.y * config.grid.z;
   uint64_t next = 0;
@@ -516,6 +529,7 @@ LaunchResult Launch::run() {
   statistics.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
+  statistics.processorSeconds = processorSeconds() - beginProcessor;
   result.statistics = std::move(statistics);
   result.reports = std::move(reports);
   for (const Report &r : result.reports)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For the checks: a record for each four bytes of shared and global memory.
+// For the checks: who accessed each word of shared and global memory last.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FI_EMULATOR_MACHINE_SHADOW_H
@@ -26,7 +26,7 @@ struct Event {
   uint32_t inst = 0;
 };
 
-struct ShadowWord {
+struct alignas(64) ShadowWord {
   Event write, read;
   /// A reader of another warp that nothing had ordered before `read`.
   Event otherRead;
@@ -36,32 +36,56 @@ struct ShadowWord {
   uint32_t pendingWarp = 0, pendingInst = 0;
 };
 
-/// Words of an allocation, in pages that exist when they are touched.
-class ShadowMemory {
-public:
-  ShadowWord &at(uint64_t word, uint32_t generation) {
-    uint64_t page = word / pageWords;
-    if (page >= pages.size())
-      pages.resize(page + 1);
-    Page &p = pages[page];
-    if (!p.words || p.generation != generation)
-      reset(p, generation);
-    return p.words[word % pageWords];
-  }
-  void clear() { pages.clear(); }
+/// 1 KiB of memory. Sixteen bytes that have always been accessed as a whole
+/// share a record, for that is how kernels copy and load matrices; others have
+/// one for each word.
+struct ShadowPage {
+  static constexpr uint32_t bytes = 1024, lineBytes = 16, lines = 64;
 
-  static constexpr uint64_t pageWords = 256;
+  bool isSplit(uint32_t line) const { return split >> line & 1; }
+  /// The four words of a line, each with a record of its own from now on.
+  ShadowWord *wordsOf(uint32_t line) {
+    if (!isSplit(line))
+      splitLine(line);
+    return words.get() + 4 * line;
+  }
+  /// One record again where all four are alike and nobody has read.
+  void mergeLine(uint32_t line);
+
+  std::unique_ptr<ShadowWord[]> whole; // by line
+  std::unique_ptr<ShadowWord[]> words; // of the lines in `split`
+  uint64_t split = 0;
+  uint32_t generation = 0;
 
 private:
-  struct Page {
-    std::unique_ptr<ShadowWord[]> words;
-    uint32_t generation = 0;
-  };
-  static void reset(Page &page, uint32_t generation) {
-    page.words = std::make_unique<ShadowWord[]>(pageWords);
-    page.generation = generation;
+  void splitLine(uint32_t line);
+};
+
+/// Records of an allocation, in pages that exist when they are touched. A
+/// generation begins with none, without anything being cleared.
+class ShadowMemory {
+public:
+  ShadowPage &page(uint64_t index, uint32_t generation) {
+    if (index >= pages.size())
+      pages.resize(index + 1);
+    ShadowPage &p = pages[index];
+    if (p.generation != generation || !p.whole)
+      reset(p, generation);
+    return p;
   }
-  std::vector<Page> pages;
+
+  /// What is about to be looked at: a load of a warp asks for up to 64 records
+  /// that follow no pattern.
+  void prefetch(uint64_t offset) const {
+    uint64_t index = offset / ShadowPage::bytes;
+    if (index < pages.size() && pages[index].whole)
+      __builtin_prefetch(
+          pages[index].whole.get() + offset / 16 % ShadowPage::lines, 1);
+  }
+
+private:
+  static void reset(ShadowPage &page, uint32_t generation);
+  std::vector<ShadowPage> pages;
 };
 
 /// What a warp knows of others: all events of a warp below a clock.

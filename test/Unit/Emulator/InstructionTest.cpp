@@ -120,6 +120,8 @@ const Refusal refusals[] = {
     {"frobnicate.b32 %a, %b;", "unknown instruction 'frobnicate.b32'"},
     {"add.rni.s32 %a, %b, %b;", "unknown modifier '.rni' of 'add.rni.s32'"},
     {"add.s32 %a, %b;", "operands"},
+    {"max.xorsign.f32 %a, %b, %b;", "of 'max.xorsign.f32'"},
+    {"max.abs.f32 %a, %b, %b;", "'max.abs.f32' has 3 operands"},
     {"add.s32 %q, %b, %b;", "expected a register of 32 bits"},
     {"add.s32 %nope, %b, %b;", "unknown register '%nope'"},
     {"mov.u32 %a, nowhere;", "unknown name 'nowhere'"},
