@@ -49,6 +49,10 @@ bool fi::emulator::parseOptions(std::string_view text, Options &options,
     bool number = *digits && !*stop;
     if (word == "check")
       options.check = true;
+    else if (word == "nocheck")
+      options.check = false;
+    else if (word == "time")
+      options.printTime = true;
     else if (word == "stats")
       options.countAccesses = true;
     else if (word == "stop")
@@ -61,7 +65,8 @@ bool fi::emulator::parseOptions(std::string_view text, Options &options,
       options.multiprocessors = uint32_t(value);
     else {
       error = "unknown option '" + word +
-              "'; expected check, stats, stop, seed=N, steps=N or sms=N";
+              "'; expected check, nocheck, time, stats, stop, seed=N, "
+              "steps=N or sms=N";
       return false;
     }
   }

@@ -36,6 +36,7 @@ struct EmulatorDriver {
   std::map<uintptr_t, size_t> memory;
   uintptr_t nextHandle = 16; // of streams
   uint64_t instructions = 0;
+  double seconds = 0; // of the processor
 
   static EmulatorDriver &of(void *self) {
     return *static_cast<EmulatorDriver *>(self);
@@ -268,6 +269,7 @@ int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
   LaunchResult result =
       d.device->launch(*static_cast<Function *>(function), config);
   d.instructions += result.statistics.warpInstructions;
+  d.seconds += result.statistics.processorSeconds;
   std::string all = result.error;
   for (const Report &report : result.reports)
     all += (all.empty() ? "" : "\n") + report.str();
@@ -330,8 +332,17 @@ const fi_driver *fi_emulator_driver(const char *chip, const char *options) {
 }
 
 void fi_emulator_driver_destroy(const fi_driver *driver) {
-  if (driver)
-    delete static_cast<EmulatorDriver *>(driver->self);
+  if (!driver)
+    return;
+  auto *d = static_cast<EmulatorDriver *>(driver->self);
+  if (d->device->options().printTime)
+    std::fprintf(stderr,
+                 "emulated %s: %llu warp instructions in %.3f s of the "
+                 "processor: %.1f M/s\n",
+                 d->device->target().c_str(),
+                 static_cast<unsigned long long>(d->instructions), d->seconds,
+                 double(d->instructions) / d->seconds / 1e6);
+  delete d;
 }
 
 int fi_emulator_driver_register(const fi_driver *driver, void *memory,

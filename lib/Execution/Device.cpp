@@ -8,6 +8,7 @@
 #include "Device.h"
 #include "fi-emulator/fi_emulator_driver.h"
 #include "fi/Support/Batch.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
 #include <vector>
@@ -31,14 +32,19 @@ Expected<std::shared_ptr<Device>> Device::open(StringRef backend) {
   auto [kind, which] = backend.split(':');
   int32_t ordinal = 0;
   if (kind == "emulated") {
-    auto chip = sm::find(which);
+    auto [name, options] = which.split(':');
+    auto chip = sm::find(name);
     if (!chip)
       return createStringError("backend 'emulated': " +
                                llvm::toString(chip.takeError()));
     made->chip = *chip;
     // Whoever emulates wants to know of mistakes.
+    std::string wanted = "check";
+    for (StringRef option : llvm::split(options, ':'))
+      if (!option.empty())
+        wanted += "," + option.str();
     made->driver = made->emulator =
-        fi_emulator_driver((*chip)->name.str().c_str(), "check");
+        fi_emulator_driver((*chip)->name.str().c_str(), wanted.c_str());
     if (!made->emulator)
       return createStringError("backend '" + backend +
                                "': " + fi_emu_last_error());

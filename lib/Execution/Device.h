@@ -24,7 +24,7 @@ namespace fi {
 class Device : public Memory, public std::enable_shared_from_this<Device> {
 public:
   /// Whether a backend's name is one of a device: `cuda`, `cuda:ORDINAL`,
-  /// `emulated:CHIP`, or meant to be.
+  /// `emulated:CHIP`, `emulated:CHIP:OPTION...`, or meant to be.
   static bool isName(llvm::StringRef backend);
   static llvm::Expected<std::shared_ptr<Device>> open(llvm::StringRef backend);
   ~Device() override;

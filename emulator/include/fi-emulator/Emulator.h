@@ -105,9 +105,13 @@ struct Options {
   bool stopAtFirst = false;
   /// Count bank conflicts and sectors (Statistics); costs some speed.
   bool countAccesses = false;
+  /// A driver (fi_emulator_driver) says on the error output how many
+  /// instructions it ran in which time, when it is destroyed.
+  bool printTime = false;
 };
 
-/// "check", "stats", "stop", "seed=N", "steps=N", "sms=N", separated by commas.
+/// "check", "nocheck", "time", "stats", "stop", "seed=N", "steps=N", "sms=N",
+/// separated by commas; later ones win.
 /// False and a sentence if something else is there.
 FI_EMULATOR_EXPORT bool parseOptions(std::string_view text, Options &options,
                                      std::string &error);

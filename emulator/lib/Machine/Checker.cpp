@@ -12,55 +12,90 @@ namespace fi::emulator {
 
 //===- Records ------------------------------------------------------------===//
 
-void ShadowPage::splitLine(uint32_t line) {
-  if (!words)
-    words = std::make_unique<ShadowWord[]>(4 * lines);
-  for (uint32_t k = 0; k < 4; ++k)
-    words[4 * line + k] = whole[line];
-  split |= uint64_t(1) << line;
+void ShadowPage::mergeLine(uint32_t line) {
+  const ShadowWord *w = words + 4 * line;
+  uint32_t first = w->write.lanes;
+  bool same = first && !(first & (first - 1));
+  // Lanes of the four words: one, four, or two.
+  bool one = true, each = same, pairs = same;
+  for (uint32_t k = 0; k < 4; ++k) {
+    const ShadowWord &s = w[k];
+    const Event &a = s.write, &b = w->write;
+    if (a.warp != b.warp || a.clock != b.clock || a.inst != b.inst ||
+        s.writeBytes != 15 || s.strongWrite != w->strongWrite || s.read.clock ||
+        s.otherRead.clock || s.pendingWarp != w->pendingWarp ||
+        s.pendingInst != w->pendingInst)
+      return;
+    one &= a.lanes == first;
+    each &= a.lanes == first << k;
+    pairs &= a.lanes == first << k / 2;
+  }
+  if (!one && !each && !pairs)
+    return;
+  whole[line] = *w;
+  if (!one) {
+    whole[line].write.lanes = each ? first * 15 : first * 3;
+    whole[line].writeStripe = each ? Stripe::Words : Stripe::Pairs;
+  }
+  split &= ~(uint64_t(1) << line);
 }
 
-void ShadowPage::mergeLine(uint32_t line) {
-  const ShadowWord *w = words.get() + 4 * line;
-  auto same = [&](const ShadowWord &s) {
-    const Event &a = s.write, &b = w->write;
-    return a.warp == b.warp && a.clock == b.clock && a.lanes == b.lanes &&
-           a.inst == b.inst && s.writeBytes == 15 &&
-           s.strongWrite == w->strongWrite && !s.read.clock &&
-           !s.otherRead.clock && s.pendingWarp == w->pendingWarp &&
-           s.pendingInst == w->pendingInst;
+ShadowWord *ShadowMemory::take(uint32_t count) {
+  constexpr size_t slabWords = 4096; // 256 KiB
+  if (size_t(spareEnd - spare) < count) {
+    void *slab = std::calloc(slabWords + 1, sizeof(ShadowWord));
+    if (!slab)
+      std::abort(); // as operator new would end it
+    slabs.emplace_back(slab);
+    uintptr_t at = reinterpret_cast<uintptr_t>(slab);
+    at = (at + alignof(ShadowWord) - 1) / alignof(ShadowWord) *
+         alignof(ShadowWord);
+    spare = reinterpret_cast<ShadowWord *>(at);
+    spareEnd = spare + slabWords;
+  }
+  ShadowWord *taken = spare;
+  spare += count;
+  return taken;
+}
+
+void ShadowMemory::splitLine(ShadowPage &page, uint32_t line) {
+  if (!page.words)
+    page.words = take(4 * ShadowPage::lines);
+  auto lanesOf = [](uint32_t lanes, Stripe stripe, uint32_t k) {
+    if (stripe == Stripe::None)
+      return lanes;
+    return (lanes & (0 - lanes)) << (stripe == Stripe::Words ? k : k / 2);
   };
-  for (uint32_t k = 0; k < 4; ++k)
-    if (!same(w[k]))
-      return;
-  whole[line] = *w;
-  split &= ~(uint64_t(1) << line);
+  for (uint32_t k = 0; k < 4; ++k) {
+    ShadowWord &s = page.words[4 * line + k];
+    s = page.whole[line];
+    s.write.lanes = lanesOf(s.write.lanes, s.writeStripe, k);
+    s.read.lanes = lanesOf(s.read.lanes, s.readStripe, k);
+    s.otherRead.lanes = lanesOf(s.otherRead.lanes, s.otherStripe, k);
+    s.writeStripe = s.readStripe = s.otherStripe = Stripe::None;
+  }
+  page.split |= uint64_t(1) << line;
 }
 
 void ShadowMemory::reset(ShadowPage &page, uint32_t generation) {
   if (page.whole)
-    std::fill_n(page.whole.get(), ShadowPage::lines, ShadowWord());
+    std::fill_n(page.whole, ShadowPage::lines, ShadowWord());
   else
-    page.whole = std::make_unique<ShadowWord[]>(ShadowPage::lines);
+    page.whole = take(ShadowPage::lines);
   page.split = 0;
   page.generation = generation;
 }
 
 namespace {
 
-/// Sets bits [from, from + count) and says whether all of them were set.
-inline bool testAndSet(uint64_t *bits, uint64_t from, uint32_t count) {
-  bool all = true;
+inline void setAll(uint64_t *bits, uint64_t from, uint32_t count) {
   while (count) {
     uint32_t at = uint32_t(from % 64), n = std::min(count, 64 - at);
     uint64_t mask = (n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1) << at;
-    uint64_t &word = bits[from / 64];
-    all &= (word & mask) == mask;
-    word |= mask;
+    bits[from / 64] |= mask;
     from += n;
     count -= n;
   }
-  return all;
 }
 inline bool test(const uint64_t *bits, uint64_t from, uint32_t count) {
   bool all = true;
@@ -168,10 +203,12 @@ Checker::word(const Site &at, ShadowWord &s, uint32_t lane, uint8_t bytes,
     if (s.read.clock && !ordered(at, s.read, lane)) {
       s.otherRead = s.read;
       s.strongOther = s.strongRead;
+      s.otherStripe = s.readStripe;
     }
     s.read = Event{me.id, me.clock, 1u << lane, at.inst};
     s.readBytes = bytes;
     s.strongRead = strong;
+    s.readStripe = Stripe::None;
     return;
   }
   bool sameInst = s.write.warp == me.id && s.write.inst == at.inst &&
@@ -196,8 +233,25 @@ Checker::word(const Site &at, ShadowWord &s, uint32_t lane, uint8_t bytes,
                     (sameWarp ? s.write.lanes : 0) | 1u << lane, at.inst};
   }
   s.strongWrite = strong || at.kind == Access::Atomic;
+  s.writeStripe = Stripe::None;
   s.read = Event();
   s.otherRead = Event();
+}
+
+/// Whether the lanes of a line's events matter: they do among the lanes of one
+/// warp, as long as these have not met.
+inline bool Checker::needsWords(const Site &at, const ShadowWord &s,
+                                uint32_t who, Stripe stripe) {
+  if (stripe == Stripe::None && s.writeStripe == Stripe::None &&
+      s.readStripe == Stripe::None && s.otherStripe == Stripe::None)
+    return false;
+  uint32_t met = at.me.laneSync[__builtin_ctz(who)];
+  for (uint32_t left = who & (who - 1); left; left &= left - 1)
+    met = std::min(met, at.me.laneSync[__builtin_ctz(left)]);
+  auto open = [&](const Event &e) {
+    return e.clock >= met && e.clock && e.warp == at.me.id;
+  };
+  return open(s.write) || open(s.read) || open(s.otherRead);
 }
 
 /// The lanes that access one place.
@@ -223,22 +277,37 @@ Checker::visit(const Site &at, ShadowWord &s, uint32_t lanes, uint8_t bytes,
   }
 }
 
-/// The lanes `who` at [offset, offset + bytes) of a space.
+/// The lanes `who` at [offset, offset + bytes) of a space; with a stripe, which
+/// is of 16 bytes, lanes one after another.
 template <bool IsRead>
 inline void Checker::range(const Site &at, ShadowMemory &shadow,
-                           uint32_t generation, uint32_t who, uint64_t offset,
-                           uint32_t bytes, uint64_t address) {
+                           uint32_t generation, uint32_t who, Stripe stripe,
+                           uint64_t offset, uint32_t bytes, uint64_t address) {
   if (((offset | bytes) & 15) == 0) {
     for (uint64_t b = offset; b < offset + bytes; b += 16) {
       ShadowPage &page = shadow.page(b / ShadowPage::bytes, generation);
       uint32_t line = uint32_t(b / 16 % ShadowPage::lines);
       if (__builtin_expect(!page.isSplit(line), 1)) {
-        visit<IsRead>(at, page.whole[line], who, 15, address);
-        continue;
+        ShadowWord &s = page.whole[line];
+        if (!needsWords(at, s, who, stripe)) {
+          if (stripe == Stripe::None) {
+            visit<IsRead>(at, s, who, 15, address);
+            continue;
+          }
+          visit<IsRead>(at, s, who & (0 - who), 15, address);
+          (IsRead ? s.read : s.write).lanes = who;
+          (IsRead ? s.readStripe : s.writeStripe) = stripe;
+          continue;
+        }
       }
-      ShadowWord *words = page.wordsOf(line);
-      for (uint32_t k = 0; k < 4; ++k)
-        visit<IsRead>(at, words[k], who, 15, address);
+      ShadowWord *words = shadow.wordsOf(page, line);
+      for (uint32_t k = 0; k < 4; ++k) {
+        uint32_t lanes = stripe == Stripe::None
+                             ? who
+                             : (who & (0 - who))
+                                   << (stripe == Stripe::Words ? k : k / 2);
+        visit<IsRead>(at, words[k], lanes, 15, address);
+      }
       if (!IsRead)
         page.mergeLine(line);
     }
@@ -250,7 +319,8 @@ inline void Checker::range(const Site &at, ShadowMemory &shadow,
     if (end - b != 4)
       which = uint8_t(((1u << (end - b)) - 1) << (b & 3));
     ShadowPage &page = shadow.page(b / ShadowPage::bytes, generation);
-    ShadowWord *words = page.wordsOf(uint32_t(b / 16 % ShadowPage::lines));
+    ShadowWord *words =
+        shadow.wordsOf(page, uint32_t(b / 16 % ShadowPage::lines));
     visit<IsRead>(at, words[b / 4 % 4], who, which, address);
     b = end;
   }
@@ -271,6 +341,8 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
     for (uint32_t i = 0; i < 32; ++i)
       together &= !(mask >> i & 1) | (lanes.address[i] == address);
   }
+  // Shared memory begins at a multiple of 16 bytes, allocations nearly always.
+  bool stripes = !together && !at.strong && (bytes == 4 || bytes == 8);
   if (shared) {
     if (!together)
       for (uint32_t i = 0; i < 32; ++i)
@@ -287,8 +359,22 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
   for (uint32_t left = mask; left;) {
     uint32_t i = uint32_t(__builtin_ctz(left));
     uint32_t who = together ? mask : 1u << i;
-    left &= ~who;
     uint64_t address = lanes.address[i];
+    uint32_t size = bytes;
+    Stripe stripe = Stripe::None;
+    if (stripes && (address & 15) == 0) {
+      // Do the next lanes have the rest of the 16 bytes?
+      uint32_t n = 16 / bytes, all = i + n > 32 ? 0 : (n == 4 ? 15u : 3u) << i;
+      bool follow = all && (left & all) == all;
+      for (uint32_t k = 1; k < n && follow; ++k)
+        follow = lanes.address[i + k] == address + k * bytes;
+      if (follow) {
+        who = all;
+        size = 16;
+        stripe = n == 4 ? Stripe::Words : Stripe::Pairs;
+      }
+    }
+    left &= ~who;
     uint64_t offset;
     uint32_t generation;
     ShadowMemory *shadow;
@@ -310,9 +396,9 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
       generation = launch.generation;
     }
     if (kind == Access::Read)
-      range<true>(at, *shadow, generation, who, offset, bytes, address);
+      range<true>(at, *shadow, generation, who, stripe, offset, size, address);
     else
-      range<false>(at, *shadow, generation, who, offset, bytes, address);
+      range<false>(at, *shadow, generation, who, stripe, offset, size, address);
     if (at.strong)
       synchronise(
           at.me, *w.cta, in,
@@ -320,23 +406,29 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
                  : address,
           kind);
     // What was written.
+    uint64_t *bits;
+    uint64_t from;
     if (shared) {
-      if (!testAndSet(at.block.written.data(), offset, bytes) &&
-          kind != Access::Write) {
-        unwritten |= who;
-        unwrittenAt = address;
-      }
-    } else if (!allocation->written.empty()) {
-      uint64_t from = address - allocation->base;
-      uint64_t *bits = allocation->written.data();
-      if (kind == Access::Write) {
-        testAndSet(bits, from, bytes);
-      } else if (!test(bits, from, bytes)) {
-        unwritten |= who;
-        unwrittenAt = address;
-        testAndSet(bits, from, bytes);
-      }
+      bits = at.block.written.data();
+      from = offset;
+    } else {
+      if (allocation->written.empty())
+        continue;
+      bits = allocation->written.data();
+      from = address - allocation->base;
     }
+    if (kind != Access::Write) {
+      if (test(bits, from, size))
+        continue;
+      unwrittenAt = address;
+      for (uint32_t lane = i, k = 0; lane < 32; ++lane)
+        if (who >> lane & 1 &&
+            !test(bits, from + (stripe == Stripe::None ? 0 : bytes * k++),
+                  bytes))
+          unwritten |= 1u << lane;
+    }
+    // Reported once.
+    setAll(bits, from, size);
   }
   last = allocation;
   if (unwritten && launch.options.checkUninitialized)
@@ -355,9 +447,11 @@ void Checker::issueCopies(Warp &w, const PendingCopies &c) {
     // The write may happen at any time from now on.
     Event write = s.write;
     uint8_t writeBytes = s.writeBytes;
+    Stripe stripe = s.writeStripe;
     word<false>(at, s, lane, 15, c.dest[lane]);
     s.write = write;
     s.writeBytes = writeBytes;
+    s.writeStripe = stripe;
     s.pendingWarp = at.me.id + 1;
     s.pendingInst = c.inst;
   };
@@ -366,11 +460,12 @@ void Checker::issueCopies(Warp &w, const PendingCopies &c) {
     ShadowPage &page =
         at.block.shared.page(offset / ShadowPage::bytes, at.block.generation);
     uint32_t line = offset / 16 % ShadowPage::lines;
-    if (c.bytes == 16 && !page.isSplit(line)) {
+    if (c.bytes == 16 && !page.isSplit(line) &&
+        !needsWords(at, page.whole[line], 1u << i, Stripe::None)) {
       touch(page.whole[line], i);
       continue;
     }
-    ShadowWord *words = page.wordsOf(line);
+    ShadowWord *words = at.block.shared.wordsOf(page, line);
     for (uint32_t b = offset % 16; b < offset % 16 + c.bytes; b += 4)
       touch(words[b / 4], i);
   }
@@ -381,7 +476,7 @@ void Checker::finishCopies(Warp &w, const PendingCopies &c, uint32_t mask) {
   WarpState &me = block.warps[w.index];
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t i = uint32_t(__builtin_ctz(left)), offset = c.dest[i] - sharedBase;
-    ShadowWord done;
+    ShadowWord done = {};
     done.write = Event{me.id, me.clock, 1u << i, c.inst};
     done.writeBytes = 15;
     ShadowPage &page =
@@ -391,11 +486,11 @@ void Checker::finishCopies(Warp &w, const PendingCopies &c, uint32_t mask) {
       page.whole[line] = done;
       page.split &= ~(uint64_t(1) << line);
     } else {
-      ShadowWord *words = page.wordsOf(line);
+      ShadowWord *words = block.shared.wordsOf(page, line);
       for (uint32_t b = offset % 16; b < offset % 16 + c.bytes; b += 4)
         words[b / 4] = done;
     }
-    testAndSet(block.written.data(), offset, c.bytes);
+    setAll(block.written.data(), offset, c.bytes);
   }
 }
 

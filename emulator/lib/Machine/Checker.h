@@ -76,7 +76,10 @@ private:
              uint64_t address);
   template <bool IsRead>
   void range(const Site &at, ShadowMemory &shadow, uint32_t generation,
-             uint32_t who, uint64_t offset, uint32_t bytes, uint64_t address);
+             uint32_t who, Stripe stripe, uint64_t offset, uint32_t bytes,
+             uint64_t address);
+  static bool needsWords(const Site &at, const ShadowWord &s, uint32_t who,
+                         Stripe stripe);
   void synchronise(WarpState &me, const Cta &cta, const Inst &in,
                    uint64_t address, Access access);
   void learn(WarpState &me, const Cta &cta,

@@ -12,29 +12,35 @@
 #define FI_EMULATOR_MACHINE_SHADOW_H
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 namespace fi::emulator {
 
-/// An access: warp of the grid, clock of the warp, lanes, instruction.
+/// An access: warp of the grid, clock of the warp, lanes, instruction. Zeros
+/// are no access.
 struct Event {
-  uint32_t warp = 0;
-  uint32_t clock = 0; // 0: none
-  uint32_t lanes = 0;
-  uint32_t inst = 0;
+  uint32_t warp, clock, lanes, inst;
 };
 
+/// Which lanes an event means where a line has one record. Striped: its words
+/// belong to lanes one after another, or two words to each.
+enum class Stripe : uint8_t { None, Words, Pairs };
+
+/// Zeros: nobody was here.
 struct alignas(64) ShadowWord {
   Event write, read;
   /// A reader of another warp that nothing had ordered before `read`.
   Event otherRead;
-  uint8_t writeBytes = 0, readBytes = 0;
-  bool strongWrite = false, strongRead = false, strongOther = false;
+  uint8_t writeBytes, readBytes;
+  bool strongWrite, strongRead, strongOther;
+  Stripe writeStripe, readStripe, otherStripe;
   /// A copy in flight: warp + 1, instruction.
-  uint32_t pendingWarp = 0, pendingInst = 0;
+  uint32_t pendingWarp, pendingInst;
 };
+static_assert(sizeof(ShadowWord) == 64, "one line of the cache");
 
 /// 1 KiB of memory. Sixteen bytes that have always been accessed as a whole
 /// share a record, for that is how kernels copy and load matrices; others have
@@ -43,22 +49,13 @@ struct ShadowPage {
   static constexpr uint32_t bytes = 1024, lineBytes = 16, lines = 64;
 
   bool isSplit(uint32_t line) const { return split >> line & 1; }
-  /// The four words of a line, each with a record of its own from now on.
-  ShadowWord *wordsOf(uint32_t line) {
-    if (!isSplit(line))
-      splitLine(line);
-    return words.get() + 4 * line;
-  }
   /// One record again where all four are alike and nobody has read.
   void mergeLine(uint32_t line);
 
-  std::unique_ptr<ShadowWord[]> whole; // by line
-  std::unique_ptr<ShadowWord[]> words; // of the lines in `split`
+  ShadowWord *whole = nullptr; // by line
+  ShadowWord *words = nullptr; // of the lines in `split`
   uint64_t split = 0;
   uint32_t generation = 0;
-
-private:
-  void splitLine(uint32_t line);
 };
 
 /// Records of an allocation, in pages that exist when they are touched. A
@@ -73,19 +70,34 @@ public:
       reset(p, generation);
     return p;
   }
+  /// The four words of a line, each with a record of its own from now on.
+  ShadowWord *wordsOf(ShadowPage &page, uint32_t line) {
+    if (!page.isSplit(line))
+      splitLine(page, line);
+    return page.words + 4 * line;
+  }
 
   /// What is about to be looked at: a load of a warp asks for up to 64 records
   /// that follow no pattern.
   void prefetch(uint64_t offset) const {
     uint64_t index = offset / ShadowPage::bytes;
     if (index < pages.size() && pages[index].whole)
-      __builtin_prefetch(
-          pages[index].whole.get() + offset / 16 % ShadowPage::lines, 1);
+      __builtin_prefetch(pages[index].whole + offset / 16 % ShadowPage::lines,
+                         1);
   }
 
 private:
-  static void reset(ShadowPage &page, uint32_t generation);
+  struct Free {
+    void operator()(void *p) const { std::free(p); }
+  };
+  void reset(ShadowPage &page, uint32_t generation);
+  void splitLine(ShadowPage &page, uint32_t line);
+  /// Zeros, in pages of the system that exist when they are touched.
+  ShadowWord *take(uint32_t count);
+
   std::vector<ShadowPage> pages;
+  std::vector<std::unique_ptr<void, Free>> slabs;
+  ShadowWord *spare = nullptr, *spareEnd = nullptr;
 };
 
 /// What a warp knows of others: all events of a warp below a clock.
