@@ -26,6 +26,7 @@ using namespace fi::emulator;
 namespace {
 
 thread_local std::string lastText;
+thread_local fi_driver_fault lastFault = {};
 
 struct EmulatorDriver {
   fi_driver table = {};
@@ -73,6 +74,7 @@ int done(bool ok, const std::string &error, int failure = FI_DRIVER_ERROR) {
   if (ok)
     return FI_DRIVER_OK;
   lastText = error;
+  lastFault = {};
   return failure;
 }
 
@@ -143,13 +145,23 @@ int memoryFree(void *self, void *memory) {
   return done(d.device->memFree(address(memory), error), error);
 }
 
-int hostAlloc(void *, size_t bytes, void **memory) {
+/// Kernels reach it, too.
+int hostAlloc(void *self, size_t bytes, void **memory) {
+  EmulatorDriver &d = EmulatorDriver::of(self);
+  std::lock_guard<std::mutex> lock(d.mutex);
+  std::string error = "out of memory";
   *memory = std::malloc(std::max<size_t>(bytes, 1));
-  return done(*memory != nullptr, "out of memory", FI_DRIVER_OUT_OF_MEMORY);
+  bool ok = *memory && d.device->registerMemory(
+                           *memory, std::max<size_t>(bytes, 1), true, error);
+  return done(ok, error, FI_DRIVER_OUT_OF_MEMORY);
 }
-int hostFree(void *, void *memory) {
+int hostFree(void *self, void *memory) {
+  EmulatorDriver &d = EmulatorDriver::of(self);
+  std::lock_guard<std::mutex> lock(d.mutex);
+  std::string error;
+  bool ok = d.device->unregisterMemory(memory, error);
   std::free(memory);
-  return FI_DRIVER_OK;
+  return done(ok, error);
 }
 
 int pointerInfo(void *self, const void *pointer, fi_driver_pointer *info) {
@@ -273,8 +285,13 @@ int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
   std::string all = result.error;
   for (const Report &report : result.reports)
     all += (all.empty() ? "" : "\n") + report.str();
-  return done(result.ok(), all);
+  int failed = done(result.ok(), all);
+  if (failed && !result.reports.empty())
+    lastFault = {0, 1, result.reports.front().block[0]};
+  return failed;
 }
+
+void faultOf(void *, fi_driver_fault *fault) { *fault = lastFault; }
 
 } // namespace
 
@@ -328,6 +345,7 @@ const fi_driver *fi_emulator_driver(const char *chip, const char *options) {
   t.function_shared = functionShared;
   t.function_occupancy = functionOccupancy;
   t.launch = launchKernel;
+  t.last_fault = faultOf;
   return &made.release()->table;
 }
 

@@ -8,6 +8,7 @@
 // fi_runtime.h in terms of the C++ inside. No exception leaves this file.
 //
 //===----------------------------------------------------------------------===//
+#include "Launch/Fault.h"
 #include "Launch/Run.h"
 #include "Support/Error.h"
 
@@ -205,6 +206,13 @@ fi_status fi_plan_update(fi_plan *plan, const fi_value *values,
     return nullPointer("fi_plan_update", "plan");
   return guarded(
       "plan", [&] { return updatePlan(plan, values, value_count, options); });
+}
+
+fi_status fi_plan_check(const fi_plan *plan) {
+  if (!plan)
+    return nullPointer("fi_plan_check", "plan");
+  return guarded("check",
+                 [&] { return plan->device ? checkFaults(*plan) : FI_OK; });
 }
 
 void fi_plan_destroy(fi_plan *plan) { delete plan; }

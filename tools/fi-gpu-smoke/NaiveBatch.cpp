@@ -109,6 +109,14 @@ NaiveBatch::NaiveBatch(const fi_driver *driver, std::vector<int64_t> queries_,
   results.push_back(onDevice(lse, {rowCount, heads}).as.tensor);
 }
 
+void NaiveBatch::moveTo(const NaiveBatch &other) {
+  for (size_t i = 0; i < run.size(); ++i)
+    if (run[i].kind == FI_VALUE_TENSOR)
+      run[i].as.tensor.data = other.run[i].as.tensor.data;
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i].data = other.results[i].data;
+}
+
 std::string NaiveBatch::reset(void *stream) {
   std::vector<float> garbage(o.size(), -7.0f);
   const std::vector<float> *hosts[] = {&q, &newK, &newV, &k, &v, &garbage};

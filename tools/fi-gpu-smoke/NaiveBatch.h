@@ -50,6 +50,10 @@ public:
   std::vector<fi_value> run;
   std::vector<fi_tensor> results;
 
+  /// Lies from now on where another batch does, which must have as many rows
+  /// and at least as many pages: for launches that were captured with that one.
+  void moveTo(const NaiveBatch &other);
+
   /// Copies the pools and garbage for the results to the device again. "" or
   /// what went wrong.
   std::string reset(void *stream);

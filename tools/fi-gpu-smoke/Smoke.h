@@ -11,14 +11,41 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace fi::smoke {
 
-/// Captures what `body` launches into a graph and launches the graph `times`
-/// times in the stream; "" or what went wrong. Null where a driver has no
-/// graphs.
-using Capture = std::function<std::string(
-    void *stream, const std::function<std::string()> &body, int times)>;
+/// Does something and returns "" or what went wrong.
+using Step = std::function<std::string()>;
+
+/// Captures what `body` launches into a graph; `launch` launches that in the
+/// same stream. Null where a driver has no graphs.
+using Capture =
+    std::function<std::string(void *stream, const Step &body, Step &launch)>;
+
+/// Graphs on drivers without them, for tests: launches through `table` are kept
+/// while they are captured, and done again from what was kept.
+class RecordingDriver {
+public:
+  explicit RecordingDriver(const fi_driver *inner);
+  ~RecordingDriver();
+  RecordingDriver(const RecordingDriver &) = delete;
+  const fi_driver *table() const { return &driver; }
+  Capture capture();
+
+private:
+  struct Launch {
+    void *function;
+    fi_driver_launch shape;
+    std::vector<char> params;
+  };
+  static int launch(void *self, void *function, const fi_driver_launch *shape);
+
+  const fi_driver *inner;
+  fi_driver driver;
+  bool recording = false;
+  std::vector<Launch> recorded;
+};
 
 struct Options {
   std::string package;

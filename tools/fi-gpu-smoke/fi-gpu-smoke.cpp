@@ -21,14 +21,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <memory>
 
 using namespace fi::smoke;
 
 namespace {
 
 /// Graphs are the caller's, not the runtime's: straight to the driver.
-std::string captureCuda(void *stream, const std::function<std::string()> &body,
-                        int times) {
+std::string captureCuda(void *stream, const Step &body, Step &launch) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   auto find = [&](const char *name) {
     return library ? dlsym(library, name) : nullptr;
@@ -40,11 +40,14 @@ std::string captureCuda(void *stream, const std::function<std::string()> &body,
   auto instantiate =
       reinterpret_cast<int (*)(void **, void *, unsigned long long)>(
           find("cuGraphInstantiateWithFlags"));
-  auto launch =
+  auto launchGraph =
       reinterpret_cast<int (*)(void *, void *)>(find("cuGraphLaunch"));
+  auto destroyExecutable =
+      reinterpret_cast<int (*)(void *)>(find("cuGraphExecDestroy"));
   auto nodes = reinterpret_cast<int (*)(void *, void **, size_t *)>(
       find("cuGraphGetNodes"));
-  if (!begin || !end || !instantiate || !launch || !nodes)
+  if (!begin || !end || !instantiate || !launchGraph || !nodes ||
+      !destroyExecutable)
     return "the driver has no graphs";
   constexpr int global = 0; // the strictest mode
   if (int result = begin(stream, global))
@@ -61,9 +64,11 @@ std::string captureCuda(void *stream, const std::function<std::string()> &body,
     return "the graph is empty";
   if (int result = instantiate(&executable, graph, 0))
     return "cuGraphInstantiate: error " + std::to_string(result);
-  for (int i = 0; i < times; ++i)
-    if (int result = launch(executable, stream))
-      return "cuGraphLaunch: error " + std::to_string(result);
+  std::shared_ptr<void> kept(executable, destroyExecutable);
+  launch = [=] {
+    int result = launchGraph(kept.get(), stream);
+    return result ? "cuGraphLaunch: error " + std::to_string(result) : "";
+  };
   return "";
 }
 
@@ -74,17 +79,20 @@ int main(int argc, char **argv) {
   options.package = "test/data/gpu/naive";
   options.capture = captureCuda;
   const fi_driver *driver = nullptr;
+  std::unique_ptr<RecordingDriver> recording;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
       options.device = std::atoi(argv[++i]);
     } else if (std::strcmp(argv[i], "--emulate") == 0 && i + 1 < argc) {
       driver = fi_emulator_driver(argv[++i], "check");
       options.small = true;
-      options.capture = nullptr;
       if (!driver) {
         std::fprintf(stderr, "fi-gpu-smoke: %s\n", fi_emu_last_error());
         return 2;
       }
+      recording = std::make_unique<RecordingDriver>(driver);
+      driver = recording->table();
+      options.capture = recording->capture();
     } else if (std::strcmp(argv[i], "--explain") == 0) {
       options.explain = true;
     } else if (argv[i][0] == '-') {

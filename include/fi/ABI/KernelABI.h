@@ -45,7 +45,8 @@ typedef struct fi_key_range {
  * ranges in which every key is visible to every row and both ends are
  * multiples of tile_keys; then `partial_ranges` ranges in which the mask (and
  * the end of the keys) must be tested. An item without ranges is legal: its
- * rows are empty states. */
+ * rows are empty states. On a GPU an item with a row_count of 0 is surplus: a
+ * kernel whose manifest says `empty_items` passes over it. */
 typedef struct fi_item {
   int32_t request;
   int32_t kv_head;
@@ -100,6 +101,23 @@ typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
  */
 #define FI_GPU_TAIL_SLOTS 7
 
+/* Checked kernels (`faults` in the manifest's launch) have one more parameter
+ * after `end`: the log of the launch, host memory that the device reaches, so
+ * that it can be read when a fault has broken the context. After the log come
+ * gridDim.x words: while CTA c does item i, word c is i + 1, else it is 0. */
+typedef struct fi_fault_log {
+  uint32_t code; /* fi_fault_code: of the check that failed first */
+  uint32_t item; /* that did it, as an index into `items` */
+  int64_t value; /* what was found */
+  int64_t limit; /* what it had to be below */
+  int64_t reserved;
+} fi_fault_log;
+
+typedef enum fi_fault_code {
+  FI_FAULT_NONE = 0,
+  FI_FAULT_PAGE = 1 /* a page index outside the pool of keys; page 0 was read */
+} fi_fault_code;
+
 /* Every package for the CPU defines this symbol, with FI_ABI_VERSION as its
  * value. */
 #define FI_ABI_VERSION_SYMBOL "fi_package_abi_version"
@@ -111,6 +129,7 @@ static_assert(sizeof(fi_key_range) == 16, "fi_key_range is part of the ABI");
 static_assert(sizeof(fi_item) == 80, "fi_item is part of the ABI");
 static_assert(offsetof(fi_item, q_begin) == 40, "fi_item is part of the ABI");
 static_assert(sizeof(fi_work) == 32, "fi_work is part of the ABI");
+static_assert(sizeof(fi_fault_log) == 32, "fi_fault_log is part of the ABI");
 #endif
 
 #endif /* FI_ABI_KERNELABI_H */

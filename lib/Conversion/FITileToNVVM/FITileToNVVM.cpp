@@ -263,6 +263,11 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   itemPointer =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
+  // Surplus items of a graph-safe plan have no rows (docs/abi.md).
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                    itemField(Field::RowCount), index(0));
+  auto work = scf::IfOp::create(b, loc, any, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(work.thenBlock());
   if (failed(lowerBlock(op.getBody().front())))
     return failure();
   // What groups have of one another is read before the next item comes.
@@ -491,7 +496,8 @@ static DictionaryAttr launchOf(KernelOp kernel) {
   ScheduleAttr schedule = kernel.getSchedule();
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
   return b.getDictionaryAttr(
-      {b.getNamedAttr("grid", b.getStringAttr("items")),
+      {b.getNamedAttr("empty_items", b.getBoolAttr(true)),
+       b.getNamedAttr("grid", b.getStringAttr("items")),
        b.getNamedAttr("shared",
                       b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
        b.getNamedAttr("threads",

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define FI_DRIVER_VERSION 1
+#define FI_DRIVER_VERSION 2
 
 typedef enum fi_driver_result {
   FI_DRIVER_OK = 0,
@@ -83,6 +83,13 @@ typedef struct fi_driver_launch {
   size_t param_bytes;
 } fi_driver_launch;
 
+/* What is known of the calling thread's last failure. */
+typedef struct fi_driver_fault {
+  int32_t earlier; /* 1: it may be of work that was launched before */
+  int32_t located; /* 1: it is of the launch that failed, in this CTA */
+  uint32_t cta;
+} fi_driver_fault;
+
 typedef enum fi_driver_code {
   FI_DRIVER_PTX = 0,  /* text; ends with a zero byte after `bytes` */
   FI_DRIVER_CUBIN = 1 /* machine code */
@@ -108,7 +115,8 @@ typedef struct fi_driver {
 
   int (*memory_alloc)(void *self, size_t bytes, void **memory);
   int (*memory_free)(void *self, void *memory);
-  /* Host memory that copies read and write without a detour. */
+  /* Host memory that copies read and write without a detour, and that kernels
+   * reach by the same address. */
   int (*host_alloc)(void *self, size_t bytes, void **memory);
   int (*host_free)(void *self, void *memory);
   int (*pointer_info)(void *self, const void *pointer, fi_driver_pointer *info);
@@ -143,6 +151,7 @@ typedef struct fi_driver {
   int (*function_occupancy)(void *self, void *function, int32_t threads,
                             size_t shared, int32_t *ctas);
   int (*launch)(void *self, void *function, const fi_driver_launch *launch);
+  void (*last_fault)(void *self, fi_driver_fault *fault);
 } fi_driver;
 
 #ifdef __cplusplus

@@ -212,7 +212,10 @@ typedef struct fi_plan_options {
   int32_t workers;      /* 0: as many as this process may use */
   int32_t split_policy; /* fi_split_policy */
   int64_t split_keys;   /* FI_SPLIT_FIXED: keys of a piece */
-  int32_t graph_safe;   /* reserved, must be 0 */
+  /* 1: launches that were captured in a graph stay good when the plan is
+   * updated: addresses, sizes and grids are those of the largest batch, which
+   * the first one and the capacities below tell (docs/planner.md). */
+  int32_t graph_safe;
   /* 0: the plan copies what kernels read of the tables. 1: it keeps pointers;
    * the tables must stay alive and unchanged until the last run. */
   int32_t borrow_tables;
@@ -233,6 +236,15 @@ typedef struct fi_plan_options {
    * Runs in the same stream come after it; runs in others are the caller's to
    * order. Must not be one that is being captured. */
   void *stream;
+  /* Graph-safe plans: capacities of the batches that may come. 0: as the first
+   * batch has. The rows of the query are `rows` (or those of the first batch)
+   * for good: what a batch does not use is padding. */
+  int64_t max_requests;
+  int64_t max_request_rows; /* rows of one request */
+  int64_t max_pages;        /* entries of a page table, of all requests */
+  /* Devices: 1: runs wait for each launch, so that a fault names its kernel.
+   * Such runs cannot be captured. */
+  int32_t checked;
 } fi_plan_options;
 
 /* Plans a batch: `values` are the plan arguments in order, in host memory. They
@@ -248,11 +260,17 @@ FI_API fi_status fi_plan_create(fi_package *package, const fi_value *values,
  * the last batch may still be under way on a device; those of the one before
  * must be done or come earlier in the same stream. On failure the plan is as
  * before. On success its generation grows. `options` as in fi_plan_create;
- * NULL: those that the plan was last made with. */
+ * NULL: those that the plan was last made with. A graph-safe plan writes the
+ * new batch over the old one on the device: runs must be done or come earlier
+ * in the same stream. Its options stay what they were but for the stream. */
 FI_API fi_status fi_plan_update(fi_plan *plan, const fi_value *values,
                                 int32_t value_count,
                                 const fi_plan_options *options);
 FI_API void fi_plan_destroy(fi_plan *plan);
+/* FI_DEVICE_ERROR with a sentence if a checked kernel of the plan (docs/abi.md)
+ * has found something since this was asked last. Waits for nothing: runs that
+ * are under way may find it yet. Runs and updates ask, too. */
+FI_API fi_status fi_plan_check(const fi_plan *plan);
 
 /* Exactly the bytes that fi_run needs; may change with an update. */
 FI_API size_t fi_plan_workspace_bytes(const fi_plan *plan);
@@ -280,9 +298,10 @@ FI_API fi_status fi_run(fi_plan *plan, uint64_t generation,
 /* Launches a plan for a device in a stream of the device, and returns. Tensors,
  * results and workspace are memory of the device. Nothing is allocated and
  * nothing is waited for: launches are all that happens, so that a run may be
- * captured in a graph; the graph is good until the plan is updated. Values that
- * the plan was not made for are refused before anything is launched. Runs of
- * one plan that are under way at once need a workspace each. */
+ * captured in a graph; the graph is good until the plan is updated, and for a
+ * graph-safe plan for good. Values that the plan was not made for are refused
+ * before anything is launched. Runs of one plan that are under way at once need
+ * a workspace each. */
 FI_API fi_status fi_run_device(fi_plan *plan, uint64_t generation,
                                const fi_value *values, int32_t value_count,
                                const fi_tensor *results, int32_t result_count,

@@ -116,6 +116,16 @@ enum { jitErrorLog = 5, jitErrorLogSize = 6 };
      unsigned, void *, void **, void **))
 
 thread_local std::string lastText;
+thread_local Result lastResult = 0;
+
+/// Whether an error may be of any work that was launched before: it comes out
+/// where the driver next has to do with the context.
+bool isAsynchronous(Result result) {
+  return result == 700 || // illegal address
+         result == 702 || // launch timeout
+         result == 710 || // assertion
+         (result >= 714 && result <= 719);
+}
 
 struct Cuda {
 #define FI_DECLARE(member, symbol, parameters) Result(*member) parameters;
@@ -133,6 +143,7 @@ struct Cuda {
   int done(Result result) const {
     if (result == 0)
       return FI_DRIVER_OK;
+    lastResult = result;
     const char *name = nullptr, *text = nullptr;
     cuGetErrorName(result, &name);
     cuGetErrorString(result, &text);
@@ -472,6 +483,10 @@ int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
       launch->stream, nullptr, extra));
 }
 
+void lastFault(void *, fi_driver_fault *fault) {
+  *fault = {isAsynchronous(lastResult), 0, 0};
+}
+
 Cuda::Cuda() {
   table.version = FI_DRIVER_VERSION;
   table.name = "cuda";
@@ -506,6 +521,7 @@ Cuda::Cuda() {
   table.function_shared = functionShared_;
   table.function_occupancy = functionOccupancy;
   table.launch = launchKernel;
+  table.last_fault = lastFault;
 
   // FI_CUDA_LIBRARY: another library than the system's, for tests and for
   // drivers that lie elsewhere.

@@ -41,17 +41,31 @@ void DevicePart::release() {
   }
   if (staging)
     (void)driver.host_free(driver.self, staging);
-  if (memory)
+  if (memory && ownsMemory)
     (void)driver.memory_free(driver.self, memory);
-  memory = staging = nullptr;
+  if (logs && ownsMemory)
+    (void)driver.host_free(driver.self, logs);
+  memory = staging = logs = nullptr;
+  logBytes = 0;
   copied = nullptr;
   copying = false;
   capacity = used = 0;
   device = nullptr;
 }
 
+void SharedMemory::release(fi_device &device) {
+  if (!memory)
+    return;
+  InContext context(device);
+  (void)device.driver->memory_free(device.driver->self, memory);
+  if (logs)
+    (void)device.driver->host_free(device.driver->self, logs);
+  memory = logs = nullptr;
+}
+
 /// Makes sure of memory on both sides, and that the staging may be written.
-fi_status DevicePart::reserve(fi_device &on, size_t bytes) {
+fi_status DevicePart::reserve(fi_device &on, size_t bytes,
+                              SharedMemory *shared) {
   device = &on;
   const fi_driver &driver = *device->driver;
   if (!copied)
@@ -67,10 +81,12 @@ fi_status DevicePart::reserve(fi_device &on, size_t bytes) {
   if (bytes <= capacity)
     return FI_OK;
   size_t wanted = align(std::max(bytes, capacity + capacity / 2));
+  if (shared)
+    wanted = align(bytes); // it will never grow
   // The old memory serves this part's last batch, which is gone.
   if (staging)
     (void)driver.host_free(driver.self, staging);
-  if (memory)
+  if (memory && ownsMemory)
     (void)driver.memory_free(driver.self, memory);
   memory = staging = nullptr;
   capacity = 0;
@@ -79,16 +95,25 @@ fi_status DevicePart::reserve(fi_device &on, size_t bytes) {
   if (result)
     return deviceFailed(*device, result, "plan: pinned memory for its lists");
   staging = static_cast<char *>(pinned);
+  ownsMemory = !shared;
+  if (shared && shared->memory) {
+    memory = shared->memory;
+    capacity = wanted;
+    return FI_OK;
+  }
   result = driver.memory_alloc(driver.self, wanted, &there);
   if (result)
     return deviceFailed(*device, result, "plan: device memory for its lists");
   memory = static_cast<char *>(there);
+  if (shared)
+    shared->memory = memory;
   capacity = wanted;
   return FI_OK;
 }
 
 fi_status DevicePart::build(const Manifest &manifest, const Module &module,
-                            const PlanData &plan, void *stream) {
+                            const PlanData &plan, void *stream,
+                            SharedMemory *shared) {
   const fi_driver &driver = *module.device->driver;
   InContext context(*module.device);
   FI_TRY(context.status("plan"));
@@ -107,8 +132,9 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
 
   size_t itemBytes = plan.lists.items.size() * sizeof(fi_item);
   size_t rangeBytes = plan.lists.ranges.size() * sizeof(fi_key_range);
+  size_t mostRanges = size_t(plan.lists.rangeCapacity) * sizeof(fi_key_range);
   size_t ranges = align(itemBytes);
-  size_t tables = ranges + align(rangeBytes);
+  size_t tables = ranges + align(std::max(rangeBytes, mostRanges));
   size_t counters = tables + align(plan.tableBytes.size());
   auto countersOf = [&](const Launch &launch) {
     bool counts =
@@ -119,17 +145,178 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
   used = counters;
   for (const Launch &launch : plan.lists.launches)
     used += countersOf(launch);
-  FI_TRY(reserve(*module.device, std::max<size_t>(used, 1)));
+  FI_TRY(reserve(*module.device, std::max<size_t>(used, 1), shared));
   auto put = [&](size_t offset, const void *data, size_t bytes) {
     if (bytes)
       std::memcpy(staging + offset, data, bytes);
   };
-  put(0, plan.lists.items.data(), itemBytes);
   put(ranges, plan.lists.ranges.data(), rangeBytes);
-  put(tables, plan.tableBytes.data(), plan.tableBytes.size());
-  // Kernels leave the counters as they found them.
-  std::memset(staging + counters, 0, used - counters);
+  // Graph-safe plans do the rest where they copy (copyGraph).
+  if (!shared) {
+    put(0, plan.lists.items.data(), itemBytes);
+    put(tables, plan.tableBytes.data(), plan.tableBytes.size());
+    // Kernels leave the counters as they found them.
+    std::memset(staging + counters, 0, used - counters);
+  }
+  size_t firstCounter = counters;
 
+  layOutParams(manifest, plan, tables);
+  launches.clear();
+  for (size_t l = 0; l < plan.lists.launches.size(); ++l) {
+    const Launch &launch = plan.lists.launches[l];
+    if (launch.capacity == 0)
+      continue;
+    const Stage &stage = manifest.stages[launch.stage];
+    const StageKernels &kernels = module.stages[launch.stage];
+    bool merge = launch.merge != none;
+    const LaunchShape &shape = merge ? stage.merges[launch.merge].launch
+                                     : stage.bodies[launch.body].launch;
+    DeviceLaunch made = {};
+    made.function = merge ? kernels.merges[launch.merge].function
+                          : kernels.bodies[launch.body].function;
+    made.grid = uint32_t(launch.grid);
+    made.threads = uint32_t(shape.threads);
+    made.shared = uint32_t(shape.shared);
+    made.stage = launch.stage;
+    made.launch = int32_t(l);
+    made.states = launch.slots > 0;
+    made.tail.items =
+        reinterpret_cast<const fi_item *>(memory) + launch.firstItem;
+    made.tail.ranges = reinterpret_cast<const fi_key_range *>(memory + ranges);
+    if (size_t bytes = countersOf(launch)) {
+      made.tail.counters = reinterpret_cast<uint32_t *>(memory + counters);
+      counters += bytes;
+    }
+    made.tail.end = launch.capacity;
+    launches.push(made);
+  }
+  FI_TRY(placeLogs(manifest, plan, shared));
+
+  if (used == 0)
+    return FI_OK;
+  if (shared)
+    FI_TRY(copyGraph(plan, ranges, tables, firstCounter, stream, *shared));
+  else
+    FI_TRY(copy(0, used, stream));
+  result = driver.event_record(driver.self, copied, stream);
+  copying = !result;
+  return result
+             ? deviceFailed(*module.device, result, "plan: copying its lists")
+             : FI_OK;
+}
+
+/// Gives checked kernels their logs.
+fi_status DevicePart::placeLogs(const Manifest &manifest, const PlanData &plan,
+                                SharedMemory *shared) {
+  auto isChecked = [&](const DeviceLaunch &launch) {
+    const Launch &planned = plan.lists.launches[launch.launch];
+    const Stage &stage = manifest.stages[launch.stage];
+    return planned.merge != none ? stage.merges[planned.merge].launch.faults
+                                 : stage.bodies[planned.body].launch.faults;
+  };
+  auto bytesOf = [](const DeviceLaunch &launch) {
+    return align(sizeof(fi_fault_log) + launch.grid * sizeof(uint32_t));
+  };
+  size_t bytes = 0;
+  for (const DeviceLaunch &launch : launches)
+    bytes += isChecked(launch) ? bytesOf(launch) : 0;
+  if (bytes == 0)
+    return FI_OK;
+  const fi_driver &driver = *device->driver;
+  if (shared && shared->logs) {
+    logs = shared->logs; // grids are what they were
+  } else {
+    if (bytes > logBytes) {
+      void *there = nullptr;
+      if (logs)
+        (void)driver.host_free(driver.self, logs);
+      logs = nullptr;
+      if (int result = driver.host_alloc(driver.self, bytes, &there))
+        return deviceFailed(*device, result,
+                            "plan: host memory for logs of faults");
+      logs = static_cast<char *>(there);
+      logBytes = bytes;
+      if (shared)
+        shared->logs = logs;
+    }
+    std::memset(logs, 0, bytes);
+  }
+  size_t at = 0;
+  for (DeviceLaunch &launch : launches)
+    if (isChecked(launch)) {
+      launch.log = reinterpret_cast<fi_fault_log *>(logs + at);
+      at += bytesOf(launch);
+    }
+  return FI_OK;
+}
+
+fi_status DevicePart::copy(size_t offset, size_t bytes, void *stream) {
+  if (bytes == 0)
+    return FI_OK;
+  const fi_driver &driver = *device->driver;
+  int result = driver.copy_to_device(driver.self, memory + offset,
+                                     staging + offset, bytes, stream);
+  return result ? deviceFailed(*device, result, "plan: copying its lists")
+                : FI_OK;
+}
+
+/// What has changed of a graph-safe plan, whose memory has room for the largest
+/// batch: items that are or were there, ranges and tables as far as used.
+fi_status DevicePart::copyGraph(const PlanData &plan, size_t ranges,
+                                size_t tables, size_t counters, void *stream,
+                                SharedMemory &shared) {
+  const WorkLists &lists = plan.lists;
+  bool first = shared.items.empty();
+  if (first) {
+    std::memset(staging + counters, 0, used - counters);
+    FI_TRY(copy(counters, used - counters, stream));
+    for (const Launch &launch : lists.launches)
+      shared.items.push(launch.capacity);
+  }
+  // Parts that are near each other go in one copy: what lies between them is
+  // surplus items, which are put there too, or unused entries.
+  constexpr size_t near = 4096;
+  BytePart pending = {0, 0};
+  auto flush = [&](size_t offset, size_t bytes) {
+    size_t end = pending.offset + pending.bytes;
+    if (bytes && pending.bytes && offset <= end + near) {
+      pending.bytes = offset + bytes - pending.offset;
+      return FI_OK;
+    }
+    FI_TRY(copy(pending.offset, pending.bytes, stream));
+    pending = {offset, bytes};
+    return FI_OK;
+  };
+  for (size_t l = 0; l < lists.launches.size(); ++l) {
+    const Launch &launch = lists.launches[l];
+    int64_t count = std::max(launch.items, shared.items[l]);
+    size_t offset = launch.firstItem * sizeof(fi_item);
+    size_t bytes = size_t(count) * sizeof(fi_item);
+    size_t all = size_t(launch.capacity) * sizeof(fi_item);
+    if (all)
+      std::memcpy(staging + offset, lists.items.data() + launch.firstItem,
+                  std::min(all, bytes + near));
+    if (count)
+      FI_TRY(flush(offset, bytes));
+  }
+  if (!lists.ranges.empty())
+    FI_TRY(flush(ranges, lists.ranges.size() * sizeof(fi_key_range)));
+  for (const BytePart &part : plan.tableParts) {
+    if (part.bytes == 0)
+      continue;
+    std::memcpy(staging + tables + part.offset,
+                plan.tableBytes.data() + part.offset, part.bytes);
+    FI_TRY(flush(tables + part.offset, part.bytes));
+  }
+  FI_TRY(flush(0, 0));
+  for (size_t l = 0; l < lists.launches.size(); ++l)
+    shared.items[l] = lists.launches[l].items;
+  return FI_OK;
+}
+
+/// Parameters that do not change from run to run, and what runs fill in.
+void DevicePart::layOutParams(const Manifest &manifest, const PlanData &plan,
+                              size_t tables) {
   params.clear();
   patches.clear();
   stages.clear();
@@ -173,47 +360,6 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     }
     stages.push(at);
   }
-
-  launches.clear();
-  for (size_t l = 0; l < plan.lists.launches.size(); ++l) {
-    const Launch &launch = plan.lists.launches[l];
-    if (launch.items == 0)
-      continue;
-    const Stage &stage = manifest.stages[launch.stage];
-    const StageKernels &kernels = module.stages[launch.stage];
-    bool merge = launch.merge != none;
-    const LaunchShape &shape = merge ? stage.merges[launch.merge].launch
-                                     : stage.bodies[launch.body].launch;
-    DeviceLaunch made = {};
-    made.function = merge ? kernels.merges[launch.merge].function
-                          : kernels.bodies[launch.body].function;
-    made.grid = uint32_t(launch.grid);
-    made.threads = uint32_t(shape.threads);
-    made.shared = uint32_t(shape.shared);
-    made.stage = launch.stage;
-    made.launch = int32_t(l);
-    made.states = launch.slots > 0;
-    made.tail.items =
-        reinterpret_cast<const fi_item *>(memory) + launch.firstItem;
-    made.tail.ranges = reinterpret_cast<const fi_key_range *>(memory + ranges);
-    if (size_t bytes = countersOf(launch)) {
-      made.tail.counters = reinterpret_cast<uint32_t *>(memory + counters);
-      counters += bytes;
-    }
-    made.tail.end = launch.items;
-    launches.push(made);
-  }
-
-  if (used == 0)
-    return FI_OK;
-  result = driver.copy_to_device(driver.self, memory, staging, used, stream);
-  if (!result) {
-    result = driver.event_record(driver.self, copied, stream);
-    copying = !result;
-  }
-  return result
-             ? deviceFailed(*module.device, result, "plan: copying its lists")
-             : FI_OK;
 }
 
 } // namespace fi::runtime

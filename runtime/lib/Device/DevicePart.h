@@ -41,7 +41,11 @@ struct DeviceLaunch {
   int32_t launch; // index into WorkLists::launches
   bool states;
   LaunchTail tail;
+  fi_fault_log *log; // of a checked kernel, else null
 };
+static_assert(offsetof(DeviceLaunch, log) ==
+                  offsetof(DeviceLaunch, tail) + sizeof(LaunchTail),
+              "the log is the parameter after the tail");
 
 /// A buffer of a stage whose slots a run fills.
 struct Patch {
@@ -54,6 +58,22 @@ struct StagePatches {
   uint32_t firstPatch, patchCount;
 };
 
+/// A part of a block of bytes.
+struct BytePart {
+  size_t offset, bytes;
+};
+
+/// Device memory of a graph-safe plan: both batches lie there in turn, because
+/// captured launches hold its addresses.
+struct SharedMemory {
+  char *memory = nullptr;
+  /// Per launch: items there that are not surplus.
+  Buffer<int64_t> items;
+  char *logs = nullptr; // on the host
+
+  void release(fi_device &device);
+};
+
 class DevicePart {
 public:
   DevicePart() = default;
@@ -64,7 +84,7 @@ public:
   /// Lays out the launches of a batch and has its lists copied to the device in
   /// a stream. Keeps its memory.
   fi_status build(const Manifest &manifest, const Module &module,
-                  const PlanData &plan, void *stream);
+                  const PlanData &plan, void *stream, SharedMemory *shared);
   /// Gives the memory back.
   void release();
 
@@ -76,13 +96,23 @@ public:
   size_t usedBytes() const { return used; }
 
 private:
-  fi_status reserve(fi_device &device, size_t bytes);
+  fi_status reserve(fi_device &device, size_t bytes, SharedMemory *shared);
+  void layOutParams(const Manifest &manifest, const PlanData &plan,
+                    size_t tables);
+  fi_status copyGraph(const PlanData &plan, size_t ranges, size_t tables,
+                      size_t counters, void *stream, SharedMemory &shared);
+  fi_status placeLogs(const Manifest &manifest, const PlanData &plan,
+                      SharedMemory *shared);
+  fi_status copy(size_t offset, size_t bytes, void *stream);
 
   fi_device *device = nullptr; // kept alive by the plan
   char *memory = nullptr;      // on the device
-  char *staging = nullptr;     // pinned
-  void *copied = nullptr;      // event after the last copy
-  bool copying = false;        // the event has been recorded
+  bool ownsMemory = true;      // else it is the plan's
+  char *logs = nullptr;        // of checked kernels, on the host
+  size_t logBytes = 0;
+  char *staging = nullptr; // pinned
+  void *copied = nullptr;  // event after the last copy
+  bool copying = false;    // the event has been recorded
   size_t capacity = 0, used = 0;
 };
 

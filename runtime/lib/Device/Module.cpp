@@ -143,7 +143,8 @@ fi_status findKernel(const fi_package &package, const Module &module,
 
 fi_status checkParams(const Manifest &m) {
   for (const Stage &stage : m.stages) {
-    size_t bytes = (stageSlots(m, stage) + FI_GPU_TAIL_SLOTS) * sizeof(int64_t);
+    size_t bytes =
+        (stageSlots(m, stage) + FI_GPU_TAIL_SLOTS + 1) * sizeof(int64_t);
     if (bytes > maxParamBytes)
       return fail(FI_UNSUPPORTED,
                   "%s: expected at most %zu bytes of kernel parameters, but "

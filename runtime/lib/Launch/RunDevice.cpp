@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Support/Error.h"
+#include "Fault.h"
 #include "Run.h"
 #include "Values.h"
 
@@ -79,6 +80,19 @@ fi_status checkAllOnDevice(const fi_plan &plan, const fi_value *values,
   return FI_OK;
 }
 
+fi_status checkNotCaptured(const fi_device &device, void *stream) {
+  const fi_driver &driver = *device.driver;
+  int32_t capturing = 0;
+  if (int result = driver.stream_capturing(driver.self, stream, &capturing))
+    return deviceFailed(device, result, "run: stream");
+  if (!capturing)
+    return FI_OK;
+  return fail(FI_INVALID_RUN,
+              "run: stream: expected a stream that is not being captured, "
+              "because the plan is checked and waits for its launches; plan "
+              "with options.checked 0");
+}
+
 class DeviceRun {
 public:
   DeviceRun(const fi_plan &plan, const fi_value *values,
@@ -108,12 +122,17 @@ public:
         tail.stateLse = states + planned.stateLse;
       }
       std::memcpy(params + slots, &tail, sizeof(tail));
+      size_t log = slots + FI_GPU_TAIL_SLOTS;
+      if (launch.log)
+        params[log++] = int64_t(reinterpret_cast<intptr_t>(launch.log));
       made.grid[0] = launch.grid;
       made.block[0] = launch.threads;
       made.shared = launch.shared;
-      made.param_bytes = slots * sizeof(int64_t) + sizeof(tail);
+      made.param_bytes = log * sizeof(int64_t);
       if (int result = driver.launch(driver.self, launch.function, &made))
-        return failed(launch, result);
+        return launchFailed(plan, launch, result, /*waited=*/false);
+      if (plan.options.checked)
+        FI_TRY(wait(launch, stream));
     }
     return FI_OK;
   }
@@ -150,17 +169,12 @@ private:
     return stage.paramCount;
   }
 
-  fi_status failed(const DeviceLaunch &launch, int result) const {
-    const Launch &planned = data.lists.launches[launch.launch];
-    const Stage &stage = manifest.stages[launch.stage];
-    const std::string &symbol = planned.merge != none
-                                    ? stage.merges[planned.merge].symbol
-                                    : stage.bodies[planned.body].symbol;
-    return deviceFailed(*plan.device, result,
-                        ("run: " + stage.name + " of '" + manifest.program +
-                         "': launching '" + symbol + "' on " +
-                         std::to_string(launch.grid) + " CTAs")
-                            .c_str());
+  /// A plan that is checked knows of a launch that fails which it was.
+  fi_status wait(const DeviceLaunch &launch, void *stream) const {
+    const fi_driver &driver = *plan.device->driver;
+    if (int result = driver.stream_synchronize(driver.self, stream))
+      return launchFailed(plan, launch, result, /*waited=*/true);
+    return checkFaults(plan);
   }
 
   const fi_plan &plan;
@@ -169,7 +183,7 @@ private:
   const fi_value *values;
   const fi_tensor *results;
   char *workspace;
-  int64_t params[maxParamSlots];
+  int64_t params[maxParamSlots + 1];
 };
 
 } // namespace
@@ -193,6 +207,9 @@ fi_status runPlanOnDevice(fi_plan *plan, uint64_t generation,
   if (int result =
           driver.stream_check(driver.self, plan->device->context, stream))
     return deviceFailed(*plan->device, result, "run: stream");
+  if (plan->options.checked)
+    FI_TRY(checkNotCaptured(*plan->device, stream));
+  FI_TRY(checkFaults(*plan));
   return DeviceRun(*plan, values, results, static_cast<char *>(workspace))
       .launchAll(stream);
 }

@@ -57,6 +57,14 @@ fi_status wrongSize(const fi_plan &plan, const Argument &argument, int32_t dim,
               name, rule.least, dim, got);
 }
 
+/// Remembers the smallest of the sizes that runs have had.
+void noteSize(std::atomic<int64_t> &smallest, int64_t size) {
+  int64_t seen = smallest.load(std::memory_order_relaxed);
+  while (size < seen &&
+         !smallest.compare_exchange_weak(seen, size, std::memory_order_relaxed))
+    ;
+}
+
 } // namespace
 
 fi_status checkValues(const fi_plan &plan, const fi_value *values,
@@ -85,6 +93,8 @@ fi_status checkValues(const fi_plan &plan, const fi_value *values,
       if ((rule.exact != unknownSize && tensor.shape[d] != rule.exact) ||
           tensor.shape[d] < rule.least)
         return wrongSize(plan, a, d, rule, tensor.shape[d]);
+      if (plan.graph && rule.exact == unknownSize)
+        noteSize(plan.graph->smallest[i * maxRank + d], tensor.shape[d]);
     }
   }
   for (size_t i = 0; i < m.results.size(); ++i) {

@@ -122,6 +122,10 @@ private:
         json.get("grid").error("'items' or 'persistent'");
       launch.persistent = grid == "persistent";
     }
+    if (!json.get("empty_items").isNull())
+      launch.emptyItems = json.get("empty_items").boolean();
+    if (!json.get("faults").isNull())
+      launch.faults = json.get("faults").boolean();
     return launch;
   }
 

@@ -97,6 +97,10 @@ struct LaunchShape {
   /// As many CTAs as the device holds at once, each with several items, instead
   /// of one per item.
   bool persistent = false;
+  /// It passes over items without rows, as graph-safe plans have them.
+  bool emptyItems = false;
+  /// It is checked: it has the log of faults as its last parameter.
+  bool faults = false;
 };
 
 struct Merge {

@@ -108,6 +108,16 @@ void explainAttention(std::string &text, const Stage &stage,
          "  keys: %" PRId64 " full tiles, %" PRId64
          " masked or partial tiles, %" PRId64 " skipped\n",
          report.fullTiles, report.partialTiles, report.skippedTiles);
+  if (const Capacities *capacities = data.capacities) {
+    const StageCapacity &most = capacities->of(index);
+    append(text,
+           "  graph-safe: for at most %" PRId64 " requests, %" PRId64
+           " rows of which %" PRId64 " in a request",
+           most.requests, most.rows, most.requestRows);
+    if (stage.view.kind == ViewKind::Paged)
+      append(text, ", %" PRId64 " entries of the page table", most.entries);
+    text += "\n";
+  }
   append(text, "  split: %s (%s)", policyText(report.policy).c_str(),
          report.overridden ? "asked for by the caller" : "from the package");
   if (report.splitUnits)
@@ -236,7 +246,7 @@ std::string explainPlan(const fi_plan &plan) {
       if (launch.slots)
         append(text, ", %" PRId64 " state slots", launch.slots);
       text += "\n";
-      if (plan.device && launch.items)
+      if (plan.device && launch.capacity)
         explainLaunch(text, stage, plan.module->stages[s], launch);
     }
   }
@@ -314,7 +324,7 @@ std::string scheduleJson(const fi_plan &plan) {
     append(text, ",\"ordinal\":%d},\"launches\":[", plan.device->ordinal);
     bool first = true;
     for (const Launch &launch : lists.launches) {
-      if (!launch.items)
+      if (!launch.capacity)
         continue;
       text += std::string(first ? "" : ",") +
               "{\"symbol\":" + quoted(symbolOf(m, launch));

@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks the plan values, has the work lists made stage by stage, keeps the
-// tables that kernels read, and lays out the workspace. Nothing is allocated
-// when an earlier batch was as large.
+// Checks options and plan values and has the work lists made stage by stage.
+// Nothing is allocated when an earlier batch was as large.
 //
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
-#include "../Launch/Progress.h"
+#include "../Launch/Fault.h"
 #include "../Launch/ThreadPool.h"
 #include "../Support/Error.h"
 
@@ -22,25 +21,34 @@ namespace {
 
 constexpr int32_t maxWorkers = 1024, maxDeviceWorkers = 1 << 16;
 
-size_t align(size_t bytes) {
-  return (bytes + FI_ALIGNMENT - 1) / FI_ALIGNMENT * FI_ALIGNMENT;
-}
-
-/// Copies a strided tensor into contiguous memory.
-char *copyContiguous(const Table &from, int32_t dim, int64_t offset,
-                     const int64_t *sizes, char *to) {
-  int64_t element = dtypeSize(from.dtype);
-  if (dim == from.rank - 1 || from.rank == 0) {
-    int64_t bytes = (from.rank ? sizes[dim] : 1) * element;
-    if (bytes)
-      std::memcpy(to, static_cast<const char *>(from.data) + offset * element,
-                  bytes);
-    return to + bytes;
+fi_status readCapacities(const fi_plan_options &o, PlanOptions &options) {
+  const struct {
+    const char *name;
+    int64_t value, *to;
+  } stated[] = {
+      {"max_requests", o.max_requests, &options.maxRequests},
+      {"max_request_rows", o.max_request_rows, &options.maxRequestRows},
+      {"max_pages", o.max_pages, &options.maxPages}};
+  options.graphSafe = o.graph_safe != 0;
+  options.checked = o.checked != 0;
+  for (const auto &one : stated) {
+    if (one.value < 0 || one.value > INT64_C(1) << 40)
+      return fail(FI_INVALID_ARGUMENT,
+                  "plan: options.%s: expected 0 (as the first batch) to 2^40, "
+                  "but got %" PRId64,
+                  one.name, one.value);
+    if (one.value && !options.graphSafe)
+      return fail(FI_INVALID_ARGUMENT,
+                  "plan: options.%s: expected 0 for a plan that is not "
+                  "graph-safe, but got %" PRId64 "; set graph_safe, too",
+                  one.name, one.value);
+    *one.to = one.value;
   }
-  for (int64_t i = 0; i < sizes[dim]; ++i)
-    to = copyContiguous(from, dim + 1, offset + i * from.strides[dim], sizes,
-                        to);
-  return to;
+  if (options.graphSafe && o.borrow_tables)
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.borrow_tables: expected 0 for a graph-safe "
+                "plan, whose tables keep their place, but got 1");
+  return FI_OK;
 }
 
 fi_status readOptions(const Manifest &manifest, const fi_plan_options *given,
@@ -72,10 +80,7 @@ fi_status readOptions(const Manifest &manifest, const fi_plan_options *given,
                 "plan: options.split_keys: expected the keys of a piece, 1 to "
                 "2^40, but got %" PRId64,
                 o.split_keys);
-  if (o.graph_safe)
-    return fail(FI_UNSUPPORTED,
-                "plan: options.graph_safe: fixed grids are not supported; set "
-                "it to 0, and capture runs anew after each update");
+  FI_TRY(readCapacities(o, options));
   if (o.rows < 0)
     return fail(FI_INVALID_ARGUMENT,
                 "plan: options.rows: expected 0 (as the indptr says) or the "
@@ -328,7 +333,9 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
 }
 
 fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
-                                const PlanOptions &options) {
+                                const PlanOptions &options,
+                                Capacities *capacities) {
+  builder.setCapacity(nullptr);
   for (size_t s = 0; s < manifest.stages.size(); ++s) {
     const Stage &stage = manifest.stages[s];
     if (stage.op == StageOp::Rows) {
@@ -376,6 +383,19 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
                       : manifest.arguments[stage.rows].name.c_str(),
                   lengths.requests, rows[s].requests);
     FI_TRY(setPoolRules(manifest, stage, lengths));
+    bool overridden = options.split.policy != FI_SPLIT_DEFAULT;
+    SplitPolicy policy = overridden ? options.split : stage.split;
+    if (capacities) {
+      const SizeRule &pool =
+          rules[size_t(manifest.arguments[view.keys].indexInGroup) * maxRank +
+                view.tokenDim()];
+      int32_t rowArgument =
+          stage.op == StageOp::Attention ? stage.query : stage.newTokens[0];
+      FI_TRY(capacities->admit(manifest, s, tables.data(), rows[s], lengths,
+                               argumentRows[rowArgument], pool.exact, crew,
+                               policy));
+      builder.setCapacity(&capacities->of(s));
+    }
     if (stage.op == StageOp::Append) {
       for (int32_t argument : stage.newTokens)
         FI_TRY(setRule(manifest, stage, argument, 0, argumentRows[argument]));
@@ -403,8 +423,6 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
                     manifest.arguments[stage.positions].name.c_str(), end,
                     tables[stage.positions].shape[0]);
     }
-    bool overridden = options.split.policy != FI_SPLIT_DEFAULT;
-    SplitPolicy policy = overridden ? options.split : stage.split;
     if (policy.policy == FI_SPLIT_FIXED && !stage.canSplit())
       return fail(FI_UNSUPPORTED,
                   "%s: fixed splits of %" PRId64
@@ -443,142 +461,31 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
   return FI_OK;
 }
 
-/// Copies the plan tensors that kernels read, as far as they are needed:
-/// engines pass tables with room for the longest batch.
-void PlanData::keepTables(const Manifest &manifest, bool borrow) {
-  kernelTables.resize(manifest.arguments.size());
-  tableRows.assign(manifest.arguments.size(), 0);
-  // tableRows: 1 + entries of the last dimension to keep, 0: not read at run.
-  auto need = [&](int32_t argument, int64_t entries) {
-    tableRows[argument] = std::max(tableRows[argument], entries + 1);
-  };
-  for (const Stage &stage : manifest.stages)
-    for (const BufferRef &buffer : stage.buffers) {
-      if (buffer.kind != BufferRef::ArgumentBuffer)
-        continue;
-      const Argument &a = manifest.arguments[buffer.index];
-      if (a.group != FI_GROUP_PLAN || a.kind == FI_KIND_SCALAR ||
-          a.shape.empty())
-        continue;
-      const Table &table = tables[buffer.index];
-      bool pages =
-          stage.op != StageOp::Rows && stage.view.pages == buffer.index;
-      int64_t entries = table.shape[table.rank - 1];
-      if (pages)
-        entries = views[stage.view.sharedTables].tableEnd;
-      else if (stage.op == StageOp::Attention &&
-               stage.positions == buffer.index)
-        // Kernels may read positions of padding rows before they ignore them.
-        entries = std::max(entries, argumentRows[stage.query]);
-      need(buffer.index, entries);
+/// Launches of a graph may be with smaller pools than this batch reaches.
+fi_status PlanData::checkSeen(const Manifest &manifest,
+                              const GraphPlan &graph) const {
+  for (size_t i = 0; i < manifest.runArguments.size(); ++i)
+    for (int32_t d = 0; d < maxRank; ++d) {
+      int64_t least = rules[i * maxRank + d].least;
+      int64_t seen =
+          graph.smallest[i * maxRank + d].load(std::memory_order_relaxed);
+      if (least > seen)
+        return fail(FI_INVALID_BATCH,
+                    "plan: operand '%s': expected tables that reach at most "
+                    "the %" PRId64 " in dimension %d that the graph-safe plan "
+                    "was run with, as a graph may hold that run, but they "
+                    "reach %" PRId64,
+                    manifest.arguments[manifest.runArguments[i]].name.c_str(),
+                    seen, d, least);
     }
-  size_t bytes = 0;
-  auto elements = [&](int32_t argument) {
-    const Table &table = tables[argument];
-    int64_t count = tableRows[argument] - 1;
-    for (int32_t d = 0; d + 1 < table.rank; ++d)
-      count *= table.shape[d];
-    return count;
-  };
-  for (int32_t argument : manifest.planArguments) {
-    kernelTables[argument] = tables[argument];
-    if (!borrow && tableRows[argument])
-      bytes += align(elements(argument) * dtypeSize(tables[argument].dtype));
-  }
-  if (!borrow) {
-    tableBytes.resize(bytes);
-    char *to = tableBytes.data();
-    for (int32_t argument : manifest.planArguments) {
-      if (!tableRows[argument])
-        continue;
-      const Table &from = tables[argument];
-      Table &kept = kernelTables[argument];
-      kept.data = to;
-      int32_t last = kept.rank - 1;
-      kept.shape[last] = std::min(tableRows[argument] - 1, from.shape[last]);
-      char *end = copyContiguous(from, 0, 0, kept.shape, to);
-      size_t size = elements(argument) * dtypeSize(from.dtype);
-      if (kept.rank == 1 && size > size_t(end - to)) {
-        std::memset(end, 0, size - (end - to));
-        kept.shape[last] = tableRows[argument] - 1;
-      }
-      int64_t stride = 1;
-      for (int32_t d = last; d >= 0; --d) {
-        kept.strides[d] = stride;
-        stride *= kept.shape[d];
-      }
-      to += align(size);
-    }
-  }
-  // Work items count entries of a dense table from its first.
-  for (Launch &launch : lists.launches) {
-    const Stage &stage = manifest.stages[launch.stage];
-    if (stage.op == StageOp::Rows || stage.view.kind != ViewKind::Dense)
-      continue;
-    int64_t stride = kernelTables[stage.view.pages].strides[0];
-    for (int64_t i = 0; i < launch.items; ++i) {
-      fi_item &item = lists.items[launch.firstItem + i];
-      item.table_begin = item.request < 0 ? 0 : item.request * stride;
-    }
-  }
-}
-
-/// What workers share and have for themselves, in a run on this machine.
-void PlanData::layOutControl(const Manifest &manifest, size_t &at) {
-  auto take = [&](size_t bytes) {
-    size_t offset = at;
-    at += align(bytes);
-    return offset;
-  };
-  layout.phases = take(lists.phases.size() * sizeof(Progress));
-  layout.counters = take(lists.launches.size() * workers * sizeof(Progress));
-  layout.works = take(lists.launches.size() * sizeof(fi_work));
-  layout.params = at;
-  stageParams.clear();
-  for (const Stage &stage : manifest.stages)
-    stageParams.push(take(stageSlots(manifest, stage) * sizeof(int64_t)) -
-                     layout.params);
-  int64_t scratch = 0;
-  for (const Launch &launch : lists.launches)
-    if (launch.items)
-      scratch = std::max(scratch, launch.scratch);
-  layout.scratchStride = align(scratch);
-  layout.scratch = take(layout.scratchStride * workers);
-}
-
-fi_status PlanData::layOut(const Manifest &manifest, bool onDevice) {
-  size_t at = 0;
-  auto take = [&](size_t bytes) {
-    size_t offset = at;
-    at += align(bytes);
-    return offset;
-  };
-  layout = WorkspaceLayout();
-  if (!onDevice)
-    layOutControl(manifest, at);
-  layout.states = take(lists.stateBytes);
-  layout.temporaries = at;
-  temporaryOffsets.clear();
-  for (const Output &output : manifest.temporaries) {
-    int64_t bytes = dtypeSize(output.dtype);
-    bool overflow =
-        __builtin_mul_overflow(bytes, countRows(output.rowsOf), &bytes);
-    for (size_t d = 1; d < output.shape.size(); ++d)
-      overflow |= __builtin_mul_overflow(bytes, output.shape[d], &bytes);
-    if (overflow || bytes > INT64_C(1) << 46)
-      return fail(FI_INVALID_BATCH,
-                  "plan: temporary '%s': expected a size in memory's range, "
-                  "but %" PRId64 " rows are too many",
-                  output.name.c_str(), countRows(output.rowsOf));
-    temporaryOffsets.push(take(size_t(bytes)) - layout.temporaries);
-  }
-  layout.bytes = at;
   return FI_OK;
 }
 
 fi_status PlanData::build(const Manifest &manifest, const Module *module,
-                          const fi_value *values, const PlanOptions &options) {
+                          const fi_value *values, const PlanOptions &options,
+                          GraphPlan *graph) {
   workers = options.workers;
+  capacities = graph ? &graph->capacities : nullptr;
   Workers crew = {workers, module, options.workersStated};
   views.resize(manifest.stages.size()); // sized once
   rows.resize(manifest.stages.size());
@@ -588,12 +495,101 @@ fi_status PlanData::build(const Manifest &manifest, const Module *module,
     rules[i].exact = options.sizes[i];
   FI_TRY(readArguments(manifest, values));
   FI_TRY(findRows(manifest, options));
-  FI_TRY(buildStages(manifest, crew, options));
-  keepTables(manifest, options.borrowTables);
+  FI_TRY(buildStages(manifest, crew, options,
+                     graph ? &graph->capacities : nullptr));
+  FI_TRY(keepTables(manifest, options.borrowTables,
+                    graph ? &graph->capacities : nullptr));
   FI_TRY(layOut(manifest, module != nullptr));
+  if (graph)
+    FI_TRY(checkSeen(manifest, *graph));
   if (!module)
     return FI_OK;
-  return onDevice.build(manifest, *module, *this, options.stream);
+  return onDevice.build(manifest, *module, *this, options.stream,
+                        graph ? &graph->memory : nullptr);
+}
+
+/// Kernels of a graph-safe plan must pass over surplus items.
+static fi_status checkEmptyItems(const Manifest &manifest) {
+  auto check = [&](const Stage &stage, const std::string &symbol,
+                   const LaunchShape &launch) {
+    if (launch.emptyItems)
+      return FI_OK;
+    return fail(FI_UNSUPPORTED,
+                "%s: kernel '%s' of package '%s': expected \"empty_items\": "
+                "true in its launch for a graph-safe plan, whose grids are "
+                "those of the largest batch, but got none; compile the program "
+                "again with this version, or plan without graph_safe and "
+                "capture runs anew after each update",
+                stage.name.c_str(), symbol.c_str(), manifest.program.c_str());
+  };
+  for (const Stage &stage : manifest.stages) {
+    for (const Body &body : stage.bodies)
+      FI_TRY(check(stage, body.symbol, body.launch));
+    for (const Merge &merge : stage.merges)
+      FI_TRY(check(stage, merge.symbol, merge.launch));
+  }
+  return FI_OK;
+}
+
+/// Options of an update of a graph-safe plan: what they say again must be what
+/// the plan was made with, and the rest stays.
+static fi_status keepGraphOptions(const fi_plan &plan, PlanOptions &changed) {
+  const PlanOptions &kept = plan.options;
+  if (changed.graphSafe != kept.graphSafe)
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.graph_safe: expected %d, which the plan was "
+                "made with, but got %d; make another plan",
+                kept.graphSafe, changed.graphSafe);
+  if (!kept.graphSafe)
+    return FI_OK;
+  const struct {
+    const char *name;
+    int64_t was, now;
+    bool stated;
+  } all[] = {
+      {"max_requests", kept.maxRequests, changed.maxRequests,
+       changed.maxRequests != 0},
+      {"max_request_rows", kept.maxRequestRows, changed.maxRequestRows,
+       changed.maxRequestRows != 0},
+      {"max_pages", kept.maxPages, changed.maxPages, changed.maxPages != 0},
+      {"rows", kept.rows, changed.rows, changed.rows != 0},
+      {"split_policy", kept.split.policy, changed.split.policy,
+       changed.split.policy != FI_SPLIT_DEFAULT},
+      {"split_keys", kept.split.keys, changed.split.keys,
+       changed.split.policy == FI_SPLIT_FIXED},
+      {"workers", kept.workers, changed.workers, changed.workersStated}};
+  for (const auto &one : all)
+    if (one.stated && one.was != one.now)
+      return fail(FI_INVALID_ARGUMENT,
+                  "plan: options.%s: expected 0 or %" PRId64
+                  ", with which the graph-safe plan was made, but got %" PRId64
+                  "; make another plan",
+                  one.name, one.was, one.now);
+  const Manifest &manifest = plan.package->manifest;
+  for (size_t i = 0; i < changed.sizes.size(); ++i)
+    if (changed.sizes[i] != unknownSize && kept.sizes[i] != unknownSize &&
+        changed.sizes[i] != kept.sizes[i])
+      return fail(
+          FI_INVALID_ARGUMENT,
+          "plan: options.run_shapes: operand '%s': expected size %" PRId64
+          " in dimension %zu, with which the graph-safe plan was made, but "
+          "got %" PRId64 "; make another plan",
+          manifest.arguments[manifest.runArguments[i / maxRank]].name.c_str(),
+          kept.sizes[i], i % maxRank, changed.sizes[i]);
+  void *stream = changed.stream;
+  bool checked = changed.checked;
+  changed = kept;
+  changed.stream = stream;
+  changed.checked = checked;
+  return FI_OK;
+}
+
+/// Sizes that the first batch had hold for all that follow.
+static void freezeSizes(PlanOptions &options, const PlanData &data) {
+  options.sizes.resize(data.rules.size(), unknownSize);
+  for (size_t i = 0; i < data.rules.size(); ++i)
+    if (data.rules[i].exact != unknownSize)
+      options.sizes[i] = data.rules[i].exact;
 }
 
 static fi_status checkValueCount(const Manifest &manifest,
@@ -657,9 +653,22 @@ fi_status createPlan(fi_package *package, const fi_value *values,
   auto created = std::make_unique<fi_plan>(package);
   FI_TRY(checkValueCount(manifest, values, valueCount));
   FI_TRY(readOptions(manifest, options, created->options));
-  FI_TRY(completeOptions(*created, created->options));
-  FI_TRY(created->batches[0].build(manifest, created->module, values,
-                                   created->options));
+  PlanOptions &made = created->options;
+  FI_TRY(completeOptions(*created, made));
+  if (made.graphSafe) {
+    if (made.device)
+      FI_TRY(checkEmptyItems(manifest));
+    created->graph = std::make_unique<GraphPlan>(manifest);
+    created->graph->capacities.statedRequests = made.maxRequests;
+    created->graph->capacities.statedRequestRows = made.maxRequestRows;
+    created->graph->capacities.statedPages = made.maxPages;
+  }
+  FI_TRY(created->batches[0].build(manifest, created->module, values, made,
+                                   created->graph.get()));
+  if (made.graphSafe) {
+    created->graph->capacities.settle();
+    freezeSizes(made, created->data());
+  }
   // Threads are made here so that runs need not.
   if (!created->module)
     reserveWorkers(created->options.workers);
@@ -682,14 +691,18 @@ fi_status updatePlan(fi_plan *plan, const fi_value *values, int32_t valueCount,
   } unlock{plan};
   const Manifest &manifest = plan->package->manifest;
   FI_TRY(checkValueCount(manifest, values, valueCount));
+  if (plan->device)
+    FI_TRY(checkFaults(*plan));
   PlanOptions changed;
   if (options) {
     FI_TRY(readOptions(manifest, options, changed));
     FI_TRY(completeOptions(*plan, changed));
+    FI_TRY(keepGraphOptions(*plan, changed));
   }
   int next = 1 - plan->current;
   FI_TRY(plan->batches[next].build(manifest, plan->module, values,
-                                   options ? changed : plan->options));
+                                   options ? changed : plan->options,
+                                   plan->graph.get()));
   if (options) {
     if (!plan->module)
       reserveWorkers(changed.workers);
@@ -705,6 +718,8 @@ fi_status updatePlan(fi_plan *plan, const fi_value *values, int32_t valueCount,
 fi_plan::~fi_plan() {
   for (fi::runtime::PlanData &batch : batches)
     batch.onDevice.release();
+  if (graph && device)
+    graph->memory.release(*device);
   fi::runtime::release(package); // with its modules
   fi::runtime::release(device);
 }

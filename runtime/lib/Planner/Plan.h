@@ -33,6 +33,8 @@ struct PlanOptions {
   bool workersStated = false;
   fi_device *device = nullptr; // kept alive by the plan
   void *stream = nullptr;
+  bool graphSafe = false, checked = false;
+  int64_t maxRequests = 0, maxRequestRows = 0, maxPages = 0;
   /// Per run argument: its sizes, unknownSize where not stated.
   std::vector<int64_t> sizes;
 
@@ -46,6 +48,20 @@ struct PlanOptions {
 struct SizeRule {
   int64_t exact = unknownSize;
   int64_t least = 0;
+};
+
+/// What both batches of a graph-safe plan share.
+struct GraphPlan {
+  explicit GraphPlan(const Manifest &manifest)
+      : smallest(manifest.runArguments.size() * maxRank) {
+    for (std::atomic<int64_t> &size : smallest)
+      size.store(INT64_MAX, std::memory_order_relaxed);
+  }
+
+  Capacities capacities;
+  SharedMemory memory;
+  /// Per run argument and dimension: the smallest that a run has had.
+  std::vector<std::atomic<int64_t>> smallest;
 };
 
 /// Offsets of the parts of the workspace, in bytes.
@@ -66,9 +82,11 @@ class PlanData {
 public:
   /// Plans a batch. On failure the contents are unusable.
   fi_status build(const Manifest &manifest, const Module *module,
-                  const fi_value *values, const PlanOptions &options);
+                  const fi_value *values, const PlanOptions &options,
+                  GraphPlan *graph);
 
   int32_t workers = 1;
+  const Capacities *capacities = nullptr; // of a graph-safe plan
   WorkLists lists;
   /// Per argument of the program: plan arguments as kernels read them.
   Buffer<Table> kernelTables;
@@ -90,6 +108,8 @@ public:
   DevicePart onDevice;
   /// The kept copy of the tables that kernels read.
   Buffer<char> tableBytes;
+  /// Graph-safe plans: what of them this batch has written.
+  Buffer<BytePart> tableParts;
 
 private:
   fi_status readArguments(const Manifest &manifest, const fi_value *values);
@@ -99,13 +119,19 @@ private:
   fi_status setPoolRules(const Manifest &manifest, const Stage &stage,
                          const ViewLengths &lengths);
   fi_status buildStages(const Manifest &manifest, const Workers &crew,
-                        const PlanOptions &options);
-  void keepTables(const Manifest &manifest, bool borrow);
+                        const PlanOptions &options, Capacities *capacities);
+  fi_status keepTables(const Manifest &manifest, bool borrow,
+                       Capacities *capacities);
+  fi_status keepGraphTables(const Manifest &manifest, Capacities &capacities);
+  static bool isPartOfLaunches(const Manifest &manifest, int32_t argument);
+  void placeDenseTables(const Manifest &manifest);
+  fi_status checkSeen(const Manifest &manifest, const GraphPlan &graph) const;
   void layOutControl(const Manifest &manifest, size_t &at);
   fi_status layOut(const Manifest &manifest, bool onDevice);
 
   Buffer<Table> tables;      // per argument, as the caller passed them
   Buffer<int64_t> tableRows; // per argument: rows to keep, or unknownSize
+  Buffer<bool> isPages;      // per argument: read as a page table alone
   WorkListBuilder builder;
 };
 
@@ -126,6 +152,7 @@ struct fi_plan {
   fi::runtime::PlanData batches[2];
   int current = 0;
   fi::runtime::PlanOptions options;
+  std::unique_ptr<fi::runtime::GraphPlan> graph; // of a graph-safe plan
   std::atomic<uint64_t> generation{0};
   /// Runs in progress; -1 during an update.
   std::atomic<int32_t> users{0};

@@ -164,6 +164,48 @@ WorkListBuilder::MergeCost WorkListBuilder::mergeCost(const Stage &stage,
   return all;
 }
 
+bool WorkListBuilder::exceedsSlots(const Stage &stage, int32_t body,
+                                   double limit) {
+  if (!capacity)
+    return false;
+  bodySlots.assign(stage.bodies.size(), 0);
+  for (const Unit &unit : units) {
+    int64_t n = isOf(unit, body) ? piecesUnder(stage, unit, limit) : 1;
+    if (n > 1)
+      bodySlots[unit.body] += n * unit.headCount;
+  }
+  for (size_t b = 0; b < stage.bodies.size(); ++b)
+    if (bodySlots[b] > capacity->bodies[b].slots)
+      return true;
+  return false;
+}
+
+/// What was settled are bounds: a batch that exceeds them here would show a
+/// mistake in them, and must not write over what follows.
+fi_status WorkListBuilder::checkCapacity(const Stage &stage, size_t firstRange,
+                                         const WorkLists &out) {
+  size_t bodies = stage.bodies.size();
+  bodySlots.assign(bodies, 0);
+  cursors.assign(bodies, 0);
+  for (const Unit &unit : units) {
+    int64_t count = int64_t(unit.pieces) * unit.headCount;
+    cursors[unit.body] += count;
+    if (unit.pieces > 1)
+      bodySlots[unit.body] += count;
+  }
+  bool fits = int64_t(out.ranges.size() - firstRange) <= capacity->ranges;
+  for (size_t b = 0; b < bodies; ++b)
+    fits &= cursors[b] <= capacity->bodies[b].items &&
+            bodySlots[b] <= capacity->bodies[b].slots;
+  if (fits)
+    return FI_OK;
+  return fail(FI_INVALID_BATCH,
+              "%s: expected a batch of no more work items, states and key "
+              "ranges than the graph-safe plan has room for, but it needs "
+              "more; make a plan with larger capacities",
+              stage.name.c_str());
+}
+
 /// The balanced policy: a limit of cost per piece, or 0 for whole tiles. Tries
 /// finer and finer pieces and keeps what makes the longest worker, merges
 /// included, shortest.
@@ -205,7 +247,7 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     for (const Unit &unit : units)
       tooFine |= isOf(unit, body) &&
                  piecesUnder(stage, unit, limit) > 8 * int64_t(workers);
-    if (tooFine)
+    if (tooFine || exceedsSlots(stage, body, limit))
       break;
     Dealt split = tryLimit(limit);
     MergeCost merges = mergeCost(stage, body);

@@ -45,21 +45,41 @@ int64_t gridOf(const LaunchShape &shape, int64_t items, int32_t ctas) {
   return shape.persistent ? std::min<int64_t>(items, ctas) : items;
 }
 
+} // namespace
+
 /// Closes a launch of equal items, the last that were written: a list for each
-/// thread of equal length, or one for all CTAs.
-void finish(Launch &launch, const LaunchShape &shape, int32_t ctas,
-            const Workers &crew, WorkLists &out) {
+/// thread of equal length, or one for all CTAs. `most` is its capacity in a
+/// graph-safe plan.
+void WorkListBuilder::finish(Launch &launch, const LaunchShape &shape,
+                             int32_t ctas, int64_t most, const Workers &crew,
+                             WorkLists &out) const {
   int64_t items = int64_t(out.items.size() - launch.firstItem);
   int32_t workers = crew.module ? 1 : crew.count;
   for (int32_t w = 0; w <= workers; ++w)
     out.lists.push(items / workers * w + items % workers * w / workers);
   launch.items = items;
+  launch.capacity = capacity && crew.module ? most : items;
   launch.ctas = ctas;
-  launch.grid = gridOf(shape, items, ctas);
-  out.launches.push(launch);
+  launch.grid = gridOf(shape, launch.capacity, ctas);
+  out.add(launch);
 }
 
-} // namespace
+void WorkLists::add(const Launch &launch) {
+  size_t index = launches.size();
+  launches.push(launch);
+  if (launch.capacity == launch.items && index >= written.size())
+    return; // no plan with surplus items, or one that was full so far
+  // Memory that earlier batches of this plan wrote is laid out alike.
+  while (written.size() <= index)
+    written.push(launches[written.size()].capacity);
+  items.resize(launch.firstItem + launch.capacity);
+  fi_item surplus = {};
+  surplus.request = -1;
+  surplus.slot = -1;
+  for (int64_t i = launch.items; i < written[index]; ++i)
+    items[launch.firstItem + i] = surplus;
+  written[index] = launch.items;
+}
 
 void WorkLists::clear() {
   items.clear();
@@ -69,6 +89,7 @@ void WorkLists::clear() {
   lists.clear();
   reports.clear();
   stateBytes = 0;
+  rangeCapacity = 0;
 }
 
 void WorkListBuilder::addUnit(const Unit &unit, const Body &body,
@@ -94,20 +115,25 @@ fi_status WorkListBuilder::addPad(const Stage &stage, int64_t begin,
                                   int64_t count, StageReport &report) {
   if (count <= 0)
     return FI_OK;
-  int32_t b = int32_t(stage.bodies.size()) - 1;
+  int32_t b = capacity ? capacity->padBody : int32_t(stage.bodies.size()) - 1;
   const Body &body = stage.bodies[b];
-  int64_t packed = count * stage.group;
   report.padRows += count;
-  for (int64_t row = 0; row < packed; row += body.tileRows) {
-    Unit unit = {};
-    unit.request = -1;
-    unit.body = b;
-    unit.rowBegin = int32_t(row);
-    unit.rowCount = int32_t(std::min(body.tileRows, packed - row));
-    unit.headCount = int32_t(stage.kvHeads);
-    unit.queryBegin = begin;
-    unit.queryLength = count;
-    addUnit(unit, body, report);
+  // The last body takes all as one request; others, what they take of one.
+  int64_t tokens = capacity ? padTokens(stage, body, count) : count;
+  for (int64_t first = 0; first < count; first += tokens) {
+    int64_t length = std::min(tokens, count - first);
+    int64_t packed = length * stage.group;
+    for (int64_t row = 0; row < packed; row += body.tileRows) {
+      Unit unit = {};
+      unit.request = -1;
+      unit.body = b;
+      unit.rowBegin = int32_t(row);
+      unit.rowCount = int32_t(std::min(body.tileRows, packed - row));
+      unit.headCount = int32_t(stage.kvHeads);
+      unit.queryBegin = begin + first;
+      unit.queryLength = length;
+      addUnit(unit, body, report);
+    }
   }
   return FI_OK;
 }
@@ -225,9 +251,14 @@ fi_status WorkListBuilder::attention(const Stage &stage, int32_t stageIndex,
                      : "no splitting was asked for";
     FI_TRY(checkPieces(stage, policy));
   }
+  size_t firstRange = out.ranges.size();
   makePieces(stage, policy, out);
   if (int64_t(pieces.size()) > maxItems || out.ranges.size() > INT32_MAX)
     return tooManyItems(stage);
+  if (capacity) {
+    FI_TRY(checkCapacity(stage, firstRange, out));
+    out.rangeCapacity += capacity->ranges;
+  }
   groupPieces(stage);
   chunks.clear();
   int32_t firstBody = workers.module ? 0 : none;
@@ -293,9 +324,11 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
       launch.items += count;
     }
     out.lists.push(launch.items);
+    launch.capacity =
+        capacity && crew.module ? capacity->bodies[b].items : launch.items;
     launch.ctas = crew.of(stageIndex, int32_t(b));
-    launch.grid = gridOf(body.launch, launch.items, launch.ctas);
-    launch.slots = bodySlots[b];
+    launch.grid = gridOf(body.launch, launch.capacity, launch.ctas);
+    launch.slots = capacity ? capacity->bodies[b].slots : bodySlots[b];
     launch.tileRows = body.tileRows;
     launch.stateO = stateOffset;
     stateOffset += align(size_t(launch.slots) * body.tileRows * stage.voDim *
@@ -303,7 +336,7 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
     launch.stateLse = stateOffset;
     stateOffset += align(size_t(launch.slots) * body.tileRows * sizeof(float));
     out.items.resize(launch.firstItem + launch.items);
-    out.launches.push(launch);
+    out.add(launch);
     phase.items += launch.items;
     ++phase.launchCount;
   }
@@ -361,7 +394,7 @@ void WorkListBuilder::emit(const Stage &stage, int32_t stageIndex,
     if (stage.bodies[b].launch.persistent)
       arrange(out.launches[firstLaunch + b], out);
   out.phases.push(phase);
-  if (report.splitUnits)
+  if (report.splitUnits || capacity)
     emitMerges(stage, stageIndex, view, crew, firstLaunch, out);
 }
 
@@ -442,7 +475,7 @@ void WorkListBuilder::emitMerges(const Stage &stage, int32_t stageIndex,
       }
     }
     finish(launch, merge.launch, workers.ofMerge(stageIndex, launch.merge),
-           workers, out);
+           capacity ? capacity->bodies[b].merges : 0, workers, out);
     phase.items += launch.items;
     ++phase.launchCount;
   }
@@ -478,7 +511,8 @@ fi_status WorkListBuilder::rows(const Stage &stage, int32_t stageIndex,
     }
   }
   int32_t phaseLaunch = int32_t(out.launches.size());
-  finish(launch, body.launch, workers.of(stageIndex, 0), workers, out);
+  finish(launch, body.launch, workers.of(stageIndex, 0),
+         int64_t(out.items.size() - launch.firstItem), workers, out);
   out.phases.push({stageIndex, phaseLaunch, 1, launch.items});
   StageReport report = {};
   report.units = report.pieces = launch.items;
@@ -534,7 +568,8 @@ fi_status WorkListBuilder::append(const Stage &stage, int32_t stageIndex,
     }
   }
   int32_t phaseLaunch = int32_t(out.launches.size());
-  finish(launch, body.launch, workers.of(stageIndex, 0), workers, out);
+  finish(launch, body.launch, workers.of(stageIndex, 0),
+         capacity ? capacity->bodies[0].items : 0, workers, out);
   out.phases.push({stageIndex, phaseLaunch, 1, launch.items});
   StageReport report = {};
   report.units = report.pieces = launch.items;

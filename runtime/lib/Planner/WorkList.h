@@ -15,6 +15,7 @@
 #define FI_RUNTIME_PLANNER_WORKLIST_H
 
 #include "../Device/Module.h"
+#include "Capacity.h"
 #include "MaskBounds.h"
 #include "Tables.h"
 
@@ -40,6 +41,14 @@ struct Workers {
   }
 };
 
+/// Tokens of the padding rows that make one request of no keys for a body: as
+/// many as the body takes of a request.
+inline int64_t padTokens(const Stage &stage, const Body &body, int64_t count) {
+  if (body.maxRows == unknownSize)
+    return count;
+  return std::min(count, std::max<int64_t>(1, body.maxRows / stage.group));
+}
+
 /// One kernel over the items of one stage and body.
 struct Launch {
   fi_cpu_kernel kernel;
@@ -50,6 +59,9 @@ struct Launch {
   size_t firstItem; // into WorkLists::items
   size_t firstList; // into WorkLists::lists: workers + 1 item offsets
   int64_t items;
+  /// With the surplus ones that follow, which have no rows: of a graph-safe
+  /// plan for a device; else `items`.
+  int64_t capacity;
   int64_t grid; // devices: CTAs
   int32_t ctas; // devices: that it holds at once
   // States that this launch writes or reads.
@@ -91,8 +103,18 @@ struct WorkLists {
   Buffer<int64_t> lists;
   Buffer<StageReport> reports;
   size_t stateBytes = 0; // of the stage that needs most
+  /// Graph-safe plans: key ranges that may be needed, else 0.
+  int64_t rangeCapacity = 0;
 
   void clear();
+  /// Adds a launch whose items lie from its first on; what follows them up to
+  /// its capacity becomes surplus.
+  void add(const Launch &launch);
+
+private:
+  /// Per launch of a graph-safe plan: items that may not be surplus, from
+  /// earlier batches.
+  Buffer<int64_t> written;
 };
 
 /// The cost of an attention item in the units of the manifest.
@@ -104,6 +126,9 @@ inline double itemCost(const Body &body, int64_t tiles, int64_t rows) {
 /// Makes the work lists of stages, one after another; keeps its memory.
 class WorkListBuilder {
 public:
+  /// The capacities of the stage that comes next; null: as it needs.
+  void setCapacity(const StageCapacity *of) { capacity = of; }
+
   fi_status attention(const Stage &stage, int32_t stageIndex,
                       const Manifest &manifest, const Table *tables,
                       const RowLengths &rows, const ViewLengths &view,
@@ -156,6 +181,11 @@ private:
                    StageReport &report);
   /// Pieces of a unit under a limit of cost per piece.
   int64_t piecesUnder(const Stage &stage, const Unit &unit, double limit) const;
+  /// Whether pieces under the limit need more states than there may be.
+  bool exceedsSlots(const Stage &stage, int32_t body, double limit);
+  /// Fails where pieces, states or ranges are more than was settled.
+  fi_status checkCapacity(const Stage &stage, size_t firstRange,
+                          const WorkLists &out);
   void groupEvenly(const Stage &stage, int32_t body, double limit);
   Dealt deal(int32_t body, int32_t workers);
   struct MergeCost {
@@ -182,6 +212,10 @@ private:
   void arrange(const Launch &launch, WorkLists &out);
   fi_status checkPieces(const Stage &stage, SplitPolicy policy) const;
 
+  void finish(Launch &launch, const LaunchShape &shape, int32_t ctas,
+              int64_t most, const Workers &crew, WorkLists &out) const;
+
+  const StageCapacity *capacity = nullptr;
   Buffer<Unit> units;
   Buffer<Span> unitSpans;
   Buffer<Piece> pieces;

@@ -109,7 +109,7 @@ TEST_F(DeviceErrors, Devices) {
   old.version = 7;
   EXPECT_EQ(fi_device_open(&old, 0, &device), FI_INVALID_ARGUMENT);
   EXPECT_STREQ(fi_last_error(),
-               "device: driver: expected a table of version 1, but got 7; "
+               "device: driver: expected a table of version 2, but got 7; "
                "build both against the same fi_driver.h");
   FakeDriver none;
   none.devices.clear();
@@ -341,9 +341,147 @@ TEST_F(DeviceErrors, Runs) {
                                     "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
                                     "memory access was encountered)");
                 }),
-            "run: attention0 of 'counting': launching 'body0' on 42 CTAs: fake "
-            "device 0 (Fake A100): CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
-            "memory access was encountered)");
+            "run: attention0 of 'counting', generation 1 of the plan: kernel "
+            "'body0' on 42 CTAs: fake device 0 (Fake A100): "
+            "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was "
+            "encountered)");
+}
+
+/// A fault names kernel, plan and, where the driver or the kernel's log tells,
+/// the request.
+TEST_F(DeviceErrors, Faults) {
+  std::string illegal = "CUDA_ERROR_ILLEGAL_ADDRESS";
+  // What the kernels saw: items of one row and one range.
+  recorder.recordItems = true;
+  auto seen = [&](size_t i) {
+    const Recorder::Seen &one = recorder.items[i];
+    return "request " + std::to_string(one.item.request) + ", KV head " +
+           std::to_string(one.item.kv_head) + ", row " +
+           std::to_string(one.item.q_begin) + ", keys " +
+           std::to_string(one.ranges[0].begin) + " to " +
+           std::to_string(one.ranges[0].end - 1);
+  };
+  auto runWith = [&](PlanPtr &p, void *stream = nullptr) {
+    Workspace memory(fi_plan_workspace_bytes(p.get()));
+    gpu.driver.adopt(memory.data(), memory.size() + 1);
+    fi_status status = fi_run_device(
+        p.get(), 0, batch.run.data(), int32_t(batch.run.size()),
+        batch.results.data(), 2, memory.data(), memory.size(), stream);
+    gpu.driver.finish();
+    gpu.driver.clear();
+    return std::string(status == FI_OK ? "" : fi_last_error());
+  };
+  PlanPtr p = planBatch(gpu.package.get(), batch, options);
+  EXPECT_EQ(runWith(p), "");
+  ASSERT_GT(recorder.items.size(), 42u);
+  // A driver that knows the CTA. The long request comes first, in pieces.
+  gpu.driver.failOn("launch", FI_DRIVER_ERROR, illegal);
+  gpu.driver.fault = {0, 1, 3};
+  EXPECT_EQ(runWith(p),
+            "run: attention0 of 'counting', generation 1 of the plan: kernel "
+            "'body0' on 42 CTAs, CTA 3 (" +
+                seen(3) + "): fake device 0 (Fake A100): " + illegal);
+  // One that knows only that something before went wrong.
+  gpu.driver.fault = {1, 0, 0};
+  EXPECT_EQ(runWith(p),
+            "run: attention0 of 'counting', generation 1 of the plan: kernel "
+            "'body0' on 42 CTAs: fake device 0 (Fake A100): " +
+                illegal +
+                "; this may be the fault of work that was launched before, as "
+                "launches are not waited for: plan with options.checked to "
+                "have each launch waited for and the one that fails named");
+  // A checked plan waits, and knows which launch it was.
+  options.checked = 1;
+  gpu.driver.failOn("stream_synchronize", FI_DRIVER_ERROR, illegal);
+  p = planBatch(gpu.package.get(), batch, options);
+  EXPECT_EQ(runWith(p),
+            "run: attention0 of 'counting', generation 1 of the plan: kernel "
+            "'body0' on 42 CTAs: fake device 0 (Fake A100): " +
+                illegal);
+  EXPECT_EQ(runWith(p, gpu.driver.capturedStream),
+            "run: stream: expected a stream that is not being captured, "
+            "because the plan is checked and waits for its launches; plan with "
+            "options.checked 0");
+
+  // Checked kernels: a log is their last parameter.
+  gpu.driver.failOn("", 0, "");
+  json checked = deviceManifest(program);
+  checked["stages"][0]["bodies"][0]["launch"]["faults"] = true;
+  gpu.open(checked);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  FakeKernel plain = gpu.driver.kernels["body0"];
+  uint32_t wrong = 0, lost = 0;
+  gpu.driver.kernels["body0"] = [&](FakeCta cta) {
+    auto *log = reinterpret_cast<fi_fault_log *>(cta.params[--cta.paramCount]);
+    auto *running = reinterpret_cast<uint32_t *>(log + 1);
+    EXPECT_EQ(log->code, 0u);
+    for (int64_t c = 0; c < cta.ctas; ++c)
+      EXPECT_EQ(running[c], 0u);
+    plain(cta);
+    if (wrong && cta.cta + 1 == cta.ctas)
+      *log = {FI_FAULT_PAGE, wrong, 4096, 101, 0};
+    if (lost && cta.cta + 1 == cta.ctas)
+      running[0] = running[7] = lost;
+  };
+  for (bool graphSafe : {false, true}) {
+    options = gpu.options();
+    options.graph_safe = graphSafe;
+    wrong = lost = 0;
+    p = planBatch(gpu.package.get(), batch, options);
+    ASSERT_TRUE(p) << fi_last_error();
+    batch.bind(program, recorder);
+    gpu.adopt(batch);
+    EXPECT_EQ(runWith(p), "");
+    EXPECT_EQ(compareCounts(program, batch, recorder), "");
+    EXPECT_EQ(fi_plan_check(p.get()), FI_OK);
+    wrong = 5;
+    EXPECT_EQ(runWith(p), "") << "it comes out later";
+    wrong = 0;
+    std::string said =
+        "run: attention0 of 'counting', generation 1 of the plan: kernel "
+        "'body0': " +
+        seen(5) +
+        ": expected page indices from 0 below 101, the pages of its pool, but "
+        "the table on the "
+        "device had 4096; the plan's memory was overwritten, or a graph was "
+        "launched with a smaller pool";
+    EXPECT_EQ(fi_plan_check(p.get()), FI_DEVICE_ERROR);
+    EXPECT_EQ(fi_last_error(), said);
+    EXPECT_EQ(fi_plan_check(p.get()), FI_OK) << "it is told once";
+    wrong = 5;
+    EXPECT_EQ(runWith(p), "");
+    wrong = 0;
+    EXPECT_EQ(runWith(p), said);
+    EXPECT_EQ(runWith(p), "");
+    wrong = 5;
+    EXPECT_EQ(runWith(p), "");
+    wrong = 0;
+    EXPECT_EQ(fi_plan_update(p.get(), batch.plan.data(),
+                             int32_t(batch.plan.size()), nullptr),
+              FI_DEVICE_ERROR);
+    EXPECT_EQ(fi_last_error(), said);
+    ASSERT_EQ(fi_plan_update(p.get(), batch.plan.data(),
+                             int32_t(batch.plan.size()), nullptr),
+              FI_OK);
+    // A context that breaks leaves what was under way.
+    lost = 3;
+    EXPECT_EQ(runWith(p), "");
+    gpu.driver.failOn("launch", FI_DRIVER_ERROR, illegal);
+    gpu.driver.fault = {1, 0, 0};
+    std::string all = runWith(p);
+    EXPECT_EQ(all.substr(all.find(" CTAs, ")),
+              " CTAs, while at work on " + seen(2) + "; " + seen(2) +
+                  ": fake device 0 (Fake A100): " + illegal +
+                  "; this may be the fault of work that was launched before, "
+                  "as launches are not waited for: plan with options.checked "
+                  "to have each launch waited for and the one that fails "
+                  "named");
+    gpu.driver.failOn("", 0, "");
+    gpu.driver.fault = {};
+  }
+  p.reset();
+  gpu.package.reset();
+  EXPECT_EQ(gpu.driver.liveAllocations(), 0u);
 }
 
 TEST_F(DeviceErrors, TheOtherRun) {

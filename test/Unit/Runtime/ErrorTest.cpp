@@ -248,10 +248,20 @@ TEST_F(Errors, Options) {
   expectPlan("plan: options.split_keys: expected the keys of a piece, 1 to "
              "2^40, but got 0",
              FI_INVALID_ARGUMENT);
+  options.max_pages = 7;
+  expectPlan("plan: options.max_pages: expected 0 for a plan that is not "
+             "graph-safe, but got 7; set graph_safe, too",
+             FI_INVALID_ARGUMENT);
   options.graph_safe = 1;
-  expectPlan("plan: options.graph_safe: fixed grids are not supported; set it "
-             "to 0, and capture runs anew after each update",
-             FI_UNSUPPORTED);
+  options.max_requests = -1;
+  expectPlan("plan: options.max_requests: expected 0 (as the first batch) to "
+             "2^40, but got -1",
+             FI_INVALID_ARGUMENT);
+  options.graph_safe = 1;
+  options.borrow_tables = 1;
+  expectPlan("plan: options.borrow_tables: expected 0 for a graph-safe plan, "
+             "whose tables keep their place, but got 1",
+             FI_INVALID_ARGUMENT);
   options.rows = -5;
   expectPlan("plan: options.rows: expected 0 (as the indptr says) or the rows "
              "of the query, but got -5",

@@ -93,6 +93,7 @@ struct FakeCalls {
     FakeDriver &fake = of(self);
     if (int result = fake.begin(name))
       return result;
+    fake.copiedBytes += bytes;
     fake.queue.push_back({stream, [=] { std::memcpy(to, from, bytes); }});
     return 0;
   }
@@ -185,6 +186,9 @@ struct FakeCalls {
     *ctas = of(self).occupancy;
     return of(self).begin("function_occupancy");
   }
+  static void lastFault(void *self, fi_driver_fault *fault) {
+    *fault = of(self).fault;
+  }
   static int launch(void *self, void *function,
                     const fi_driver_launch *launch) {
     FakeDriver &fake = of(self);
@@ -197,10 +201,11 @@ struct FakeCalls {
     // Parameters are read now, the kernel runs later.
     std::vector<int64_t> copied(params, params + launch->param_bytes / 8);
     uint32_t ctas = launch->grid[0];
-    fake.queue.push_back({launch->stream, [=] {
-                            for (uint32_t c = 0; c < ctas; ++c)
-                              kernel({c, ctas, copied.data(), copied.size()});
-                          }});
+    auto &to = fake.capturing ? fake.graph : fake.queue;
+    to.push_back({launch->stream, [=] {
+                    for (uint32_t c = 0; c < ctas; ++c)
+                      kernel({c, ctas, copied.data(), copied.size()});
+                  }});
     return 0;
   }
 };
@@ -238,7 +243,8 @@ FakeDriver::FakeDriver() {
             FakeCalls::moduleFunction,
             FakeCalls::functionShared,
             FakeCalls::functionOccupancy,
-            FakeCalls::launch};
+            FakeCalls::launch,
+            FakeCalls::lastFault};
   fi_driver_device device = {};
   std::snprintf(device.name, sizeof(device.name), "Fake A100");
   device.compute_major = 8;
@@ -269,6 +275,12 @@ size_t FakeDriver::count(const std::string &name) const {
   return size_t(std::count(calls.begin(), calls.end(), name));
 }
 
+void FakeDriver::replay() {
+  finish();
+  for (Work &work : graph)
+    work.run();
+}
+
 void FakeDriver::finish() {
   std::vector<Work> now;
   now.swap(queue);
@@ -282,7 +294,10 @@ json deviceManifest(const FakeProgram &program, const char *chip) {
   json &stage = manifest["stages"][0];
   auto launched = [](json &kernel) {
     kernel["scratch"] = 0;
-    kernel["launch"] = {{"threads", 128}, {"shared", 0}, {"grid", "items"}};
+    kernel["launch"] = {{"threads", 128},
+                        {"shared", 0},
+                        {"grid", "items"},
+                        {"empty_items", true}};
   };
   for (json &body : stage["bodies"])
     launched(body);
@@ -324,6 +339,8 @@ FakeGpu::FakeGpu() {
         uint32_t *counters = reinterpret_cast<uint32_t *>(tail[4]);
         alignas(FI_ALIGNMENT) char scratch[1024];
         for (int64_t i = tail[5] + cta.cta; i < tail[6]; i += cta.ctas) {
+          if (work.items[i].row_count == 0)
+            continue; // surplus
           kernel(cta.params, &work, i, i + 1, scratch);
           fi_item item = work.items[i];
           if (!counters || item.slot < 0)

@@ -53,7 +53,9 @@ public:
   /// The names of the calls since the last clear, in order.
   std::vector<std::string> calls;
   std::vector<fi_driver_launch> launches;
+  size_t copiedBytes = 0;
   void clear() {
+    copiedBytes = 0;
     calls.clear();
     launches.clear();
   }
@@ -64,6 +66,7 @@ public:
     failure = result;
     failureText = text;
   }
+  fi_driver_fault fault = {};
   std::string moduleLog;
   void *foreignStream = reinterpret_cast<void *>(0xF0);
   void *capturedStream = reinterpret_cast<void *>(0xCA);
@@ -73,6 +76,10 @@ public:
   int32_t sharedOptedIn = 0;
   /// Lets everything in all streams happen.
   void finish();
+  /// Launches are kept instead of done while it is true, as in a capture.
+  bool capturing = false;
+  /// Does the captured launches, with the parameters that they had.
+  void replay();
 
 private:
   friend struct FakeCalls;
@@ -93,7 +100,7 @@ private:
     void *stream;
     std::function<void()> run;
   };
-  std::vector<Work> queue;
+  std::vector<Work> queue, graph;
   std::string failing, failureText, lastText;
   int failure = 0;
   int32_t current = -1;

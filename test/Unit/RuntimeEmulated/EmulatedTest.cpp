@@ -40,7 +40,9 @@ TEST(Emulated, PassesWhatGpusMustPass) {
     fi::smoke::Options smoke;
     smoke.package = FI_NAIVE_PACKAGE;
     smoke.small = true;
-    EXPECT_EQ(fi::smoke::runSmoke(driver.get(), smoke), 0);
+    fi::smoke::RecordingDriver recording(driver.get());
+    smoke.capture = recording.capture();
+    EXPECT_EQ(fi::smoke::runSmoke(recording.table(), smoke), 0);
     EXPECT_GT(fi_emulator_driver_instructions(driver.get()), 10000u);
   }
 }
@@ -150,8 +152,9 @@ TEST_F(OneDevice, ReportsAreSentences) {
   ASSERT_EQ(fi_emulator_driver_register(driver.get(), host, sizeof(host), true),
             0);
   std::string said = run(FI_DEVICE_ERROR);
-  EXPECT_NE(said.find("run: fill0 of 'wrong': launching 'fill' on 1 CTAs: "
-                      "emulated device 0 (emulated sm_80): "),
+  EXPECT_NE(said.find("run: fill0 of 'wrong', generation 1 of the plan: kernel "
+                      "'fill' on 1 CTAs, CTA 0 (head 0, rows 0 to 7): emulated "
+                      "device 0 (emulated sm_80): "),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("st.global.u32 [%r1], 1"), std::string::npos) << said;
