@@ -13,7 +13,7 @@ from . import _runtime
 _SPLITS = {"default": 0, "balanced": 1, "none": 3}
 
 
-def _options(workers, split, rows, shapes, stream, program):
+def _options(workers, split, rows, shapes, stream, program, graph):
     options = _runtime.PlanOptions()
     options.workers = workers
     if isinstance(split, int) and not isinstance(split, bool):
@@ -37,6 +37,10 @@ def _options(workers, split, rows, shapes, stream, program):
         shapes = [shapes.get(name) for name in names]
     options.shapes = shapes
     options.stream = _stream(stream)
+    options.checked, options.graph_safe = graph["checked"], graph["graph_safe"]
+    options.max_requests, options.max_request_rows, options.max_pages = (
+        graph["max_requests"], graph["max_request_rows"], graph["max_pages"]
+    )
     return options
 
 
@@ -105,20 +109,29 @@ class Plan(_runtime.Plan):
     that no table tells. `device` is where a program for a GPU runs ("cuda:1"), and
     `stream` the stream in which tables are copied there.
 
+    With `graph_safe` a run may be captured in a CUDA graph that stays good when the
+    plan is updated: its batches then have at most `max_requests` requests of at most
+    `max_request_rows` rows, `rows` rows in all and `max_pages` entries of page tables;
+    0: as the first batch. `checked` makes runs wait for each launch, so that a fault
+    names its kernel.
+
     A plan has one workspace: on a device, runs that are under way at once in several
     streams need a plan each.
     """
 
     def __init__(
-        self, program, *values, device=None, split="default", workers=0, rows=0, shapes=None, stream=None, **named
+        self, program, *values, device=None, split="default", workers=0, rows=0, shapes=None, stream=None,
+        graph_safe=False, max_requests=0, max_request_rows=0, max_pages=0, checked=False, **named
     ):
         self.program = program
         self._defaults = (workers, split, rows, shapes)
+        self._graph = {"graph_safe": graph_safe, "max_requests": max_requests, "max_request_rows": max_request_rows,
+                       "max_pages": max_pages, "checked": checked}
         super().__init__(
             program._package,
             _values(program, values, named),
             _ordinal(device, program),
-            _options(workers, split, rows, shapes, stream, program),
+            _options(workers, split, rows, shapes, stream, program, self._graph),
         )
 
     def update(self, *values, split=None, rows=None, shapes=None, stream=None, **named):
@@ -128,7 +141,7 @@ class Plan(_runtime.Plan):
         given = (split, rows, shapes)
         options = (workers, *(d if g is None else g for g, d in zip(given, defaults)))
         self._update(
-            _values(self.program, values, named), _options(*options, stream, self.program)
+            _values(self.program, values, named), _options(*options, stream, self.program, self._graph)
         )
         self._defaults = options
 

@@ -17,22 +17,29 @@ namespace fi::python {
 namespace {
 
 /// `count` objects of a type that cannot be moved: on the stack where they are
-/// few, as they are in every program of a model.
+/// few, as they are in every program of a model. No others are made.
 template <typename T, size_t small> class Array {
 public:
-  explicit Array(size_t count) {
-    if (count > small) {
-      many.reset(new T[count]);
-      first = many.get();
-    }
+  explicit Array(size_t count) : count(count) {
+    if (count > small)
+      first = static_cast<T *>(::operator new(count * sizeof(T)));
+    for (size_t i = 0; i < count; ++i)
+      new (first + i) T;
   }
+  ~Array() {
+    for (size_t i = 0; i < count; ++i)
+      first[i].~T();
+    if (count > small)
+      ::operator delete(first);
+  }
+  Array(const Array &) = delete;
   T &operator[](size_t i) { return first[i]; }
   T *data() { return first; }
 
 private:
-  T few[small];
-  std::unique_ptr<T[]> many;
-  T *first = few;
+  size_t count;
+  alignas(T) unsigned char few[small * sizeof(T)];
+  T *first = reinterpret_cast<T *>(few);
 };
 
 constexpr size_t usual = 12;
@@ -197,11 +204,17 @@ void Plan::make(nb::tuple given, const PlanOptions &options) {
   made.run_shapes = shapes.data();
   made.device = device;
   made.stream = reinterpret_cast<void *>(options.stream);
+  made.graph_safe = options.graphSafe;
+  made.checked = options.checked;
+  made.max_requests = options.maxRequests;
+  made.max_request_rows = options.maxRequestRows;
+  made.max_pages = options.maxPages;
   std::lock_guard<std::mutex> lock(running);
-  check(handle ? fi_plan_update(handle, values.data(), int32_t(values.size()),
-                                &made)
-               : fi_plan_create(package.handle, values.data(),
-                                int32_t(values.size()), &made, &handle));
+  python::check(
+      handle
+          ? fi_plan_update(handle, values.data(), int32_t(values.size()), &made)
+          : fi_plan_create(package.handle, values.data(),
+                           int32_t(values.size()), &made, &handle));
   growWorkspace();
 }
 
@@ -272,42 +285,40 @@ void Plan::freeWorkspace() {
 // Running
 //===----------------------------------------------------------------------===//
 
-nb::object Plan::run(nb::args args, nb::kwargs kwargs) {
+PyObject *Plan::run(PyObject *const *args, size_t given, PyObject *names) {
   const std::vector<Argument> &arguments = package.group(FI_GROUP_RUN);
   const std::vector<Argument> &results = package.group(FI_GROUP_RESULT);
   size_t count = arguments.size(), resultCount = results.size();
 
-  // Who is what: borrowed references, alive as long as args and kwargs.
+  // Who is what: borrowed references, alive as long as the call.
   Array<PyObject *, usual> objects(count);
-  size_t given = args.size();
   if (given > count)
     raise(FI_INVALID_ARGUMENT, "run: expected " + std::to_string(count) +
                                    " values (" + list(arguments) +
                                    "), but got " + std::to_string(given));
   for (size_t i = 0; i < count; ++i)
-    objects[i] = i < given ? PyTuple_GET_ITEM(args.ptr(), i) : nullptr;
+    objects[i] = i < given ? args[i] : nullptr;
   PyObject *out = nullptr, *lse = nullptr, *stream = nullptr;
-  PyObject *key, *value;
-  Py_ssize_t at = 0;
-  while (PyDict_Next(kwargs.ptr(), &at, &key, &value)) {
+  Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t n = 0; n < named; ++n) {
+    PyObject *key = PyTuple_GET_ITEM(names, n), *value = args[given + n];
     static PyObject *const outName = PyUnicode_InternFromString("out");
     static PyObject *const lseName = PyUnicode_InternFromString("lse");
     static PyObject *const streamName = PyUnicode_InternFromString("stream");
-    auto same = [&](PyObject *name) {
-      return key == name || PyUnicode_Compare(key, name) == 0;
+    // Names in a program's text are interned, as ours are.
+    auto find = [&](auto same) {
+      for (size_t i = given; i < count; ++i)
+        if (same(arguments[i].name.ptr()))
+          return objects[i] = value, true;
+      if (same(outName))
+        return out = value, true;
+      if (same(lseName))
+        return lse = value, true;
+      return same(streamName) ? (stream = value, true) : false;
     };
-    size_t i = given;
-    while (i < count && !same(arguments[i].name.ptr()))
-      ++i;
-    if (i < count)
-      objects[i] = value;
-    else if (same(outName))
-      out = value;
-    else if (same(lseName))
-      lse = value;
-    else if (same(streamName))
-      stream = value;
-    else
+    if (!find([&](PyObject *name) { return key == name; }) &&
+        !find(
+            [&](PyObject *name) { return PyUnicode_Compare(key, name) == 0; }))
       raise(FI_INVALID_ARGUMENT,
             std::string("run: '") + PyUnicode_AsUTF8(key) +
                 "' is not among the values (" + list(arguments) +
@@ -390,9 +401,9 @@ nb::object Plan::run(nb::args args, nb::kwargs kwargs) {
     else if (api && api->currentStream &&
              api->currentStream(dlpack::Cuda, ordinal, &handleOfStream))
       nb::raise_python_error();
-    check(fi_run_device(handle, 0, values.data(), int32_t(count),
-                        outputs.data(), int32_t(resultCount), workspace,
-                        workspaceSize, handleOfStream));
+    python::check(fi_run_device(handle, 0, values.data(), int32_t(count),
+                                outputs.data(), int32_t(resultCount), workspace,
+                                workspaceSize, handleOfStream));
   } else {
     if (stream && stream != Py_None)
       raise(FI_INVALID_ARGUMENT,
@@ -404,25 +415,54 @@ nb::object Plan::run(nb::args args, nb::kwargs kwargs) {
       status = fi_run(handle, 0, values.data(), int32_t(count), outputs.data(),
                       int32_t(resultCount), workspace, workspaceSize);
     }
-    check(status);
+    python::check(status);
   }
 
   if (resultCount == 1)
-    return std::move(kept[0]);
+    return kept[0].release().ptr();
   PyObject *tuple = PyTuple_New(Py_ssize_t(resultCount));
   if (!tuple)
     nb::raise_python_error();
   for (size_t i = 0; i < resultCount; ++i)
     PyTuple_SET_ITEM(tuple, Py_ssize_t(i), kept[i].release().ptr());
-  return nb::steal(tuple);
+  return tuple;
+}
+
+static PyObject *callRun(PyObject *self, PyObject *const *args,
+                         Py_ssize_t count, PyObject *names) {
+  try {
+    if (!nb::inst_ready(self))
+      raise(FI_INVALID_ARGUMENT,
+            "run: expected a plan that was made, but its __init__ was not "
+            "called");
+    return nb::inst_ptr<Plan>(self)->run(args, size_t(count), names);
+  } catch (nb::python_error &error) {
+    error.restore();
+  } catch (const std::bad_alloc &) {
+    PyErr_NoMemory();
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+void Plan::addRun(nb::handle type, const char *doc) {
+  static PyMethodDef method = {
+      "run",
+      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRun)),
+      METH_FASTCALL | METH_KEYWORDS, doc};
+  type.attr("run") = nb::steal(
+      PyDescr_NewMethod(reinterpret_cast<PyTypeObject *>(type.ptr()), &method));
 }
 
 //===----------------------------------------------------------------------===//
 // Telling
 //===----------------------------------------------------------------------===//
 
+void Plan::check() const { python::check(fi_plan_check(handle)); }
+
 static std::string take(fi_status status, char *text) {
-  check(status);
+  python::check(status);
   std::string copy = text;
   fi_string_free(text);
   return copy;

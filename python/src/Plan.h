@@ -53,9 +53,11 @@ struct PlanOptions {
   int64_t rows = 0;
   /// None, or a sequence of one entry per run argument: None or its sizes,
   /// where None stands for a size that is not known.
-  nanobind::object shapes;
+  nanobind::object shapes = nanobind::none();
   /// Address of a stream.
   uintptr_t stream = 0;
+  bool graphSafe = false, checked = false;
+  int64_t maxRequests = 0, maxRequestRows = 0, maxPages = 0;
 };
 
 class Plan {
@@ -68,8 +70,15 @@ public:
   Plan &operator=(const Plan &) = delete;
 
   void update(nanobind::tuple values, const PlanOptions &options);
-  nanobind::object run(nanobind::args args, nanobind::kwargs kwargs);
+  /// Values by position, then those whose names are in the tuple `names`, as C
+  /// functions of Python get them. Returns a new reference.
+  PyObject *run(PyObject *const *args, size_t given, PyObject *names);
+  /// Adds `run` to the class, as a function that Python calls without making a
+  /// tuple and a dictionary of its arguments.
+  static void addRun(nanobind::handle type, const char *doc);
 
+  /// Raises if a checked kernel has found something.
+  void check() const;
   std::string explain() const;
   std::string schedule() const;
   size_t workspaceBytes() const { return fi_plan_workspace_bytes(handle); }

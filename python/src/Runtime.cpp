@@ -117,26 +117,34 @@ NB_MODULE(_runtime, module) {
             options.shapes = std::move(shapes);
           },
           nb::arg().none())
-      .def_rw("stream", &PlanOptions::stream);
+      .def_rw("stream", &PlanOptions::stream)
+      .def_rw("graph_safe", &PlanOptions::graphSafe)
+      .def_rw("checked", &PlanOptions::checked)
+      .def_rw("max_requests", &PlanOptions::maxRequests)
+      .def_rw("max_request_rows", &PlanOptions::maxRequestRows)
+      .def_rw("max_pages", &PlanOptions::maxPages);
 
-  nb::class_<Plan>(module, "Plan")
-      .def(nb::init<nb::handle, nb::tuple, int32_t, const PlanOptions &>(),
+  nb::class_<Plan> plan(module, "Plan");
+  plan.def(nb::init<nb::handle, nb::tuple, int32_t, const PlanOptions &>(),
            nb::arg("package"), nb::arg("values"), nb::arg("device"),
            nb::arg("options"))
       .def("_update", &Plan::update, nb::arg("values"), nb::arg("options"))
-      .def(
-          "run", &Plan::run,
-          "run(*values, out=None, lse=None, stream=None)\n\n"
-          "Runs the plan on values of the program's run arguments, in order or "
-          "by name, and returns its result or a tuple of its results. `out` is "
-          "the first result (or a tuple of all), `lse` the second; what is not "
-          "given is allocated by the library of the tensors. On a device all "
-          "is launched in `stream` (default: the library's current stream) and "
-          "nothing is waited for.")
+      .def("check", &Plan::check,
+           "Raises if a checked kernel has found something. Waits for "
+           "nothing.")
       .def("explain", &Plan::explain, "What was chosen and why, as text.")
       .def("schedule_json", &Plan::schedule, "Who does what, as JSON.")
       .def_prop_ro("workspace_bytes", &Plan::workspaceBytes)
       .def_prop_ro("generation", &Plan::generation,
                    "1 at first, one more after each update.")
       .def_prop_ro("workers", &Plan::workers);
+  Plan::addRun(
+      plan,
+      "run(*values, out=None, lse=None, stream=None)\n\n"
+      "Runs the plan on values of the program's run arguments, in order or "
+      "by name, and returns its result or a tuple of its results. `out` is "
+      "the first result (or a tuple of all), `lse` the second; what is not "
+      "given is allocated by the library of the tensors. On a device all "
+      "is launched in `stream` (default: the library's current stream) and "
+      "nothing is waited for.");
 }
