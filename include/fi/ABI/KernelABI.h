@@ -106,11 +106,12 @@ typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
  * that it can be read when a fault has broken the context. After the log come
  * gridDim.x words: while CTA c does item i, word c is i + 1, else it is 0. */
 typedef struct fi_fault_log {
-  uint32_t code; /* fi_fault_code: of the check that failed first */
-  uint32_t item; /* that did it, as an index into `items` */
-  int64_t value; /* what was found */
-  int64_t limit; /* what it had to be below */
-  int64_t reserved;
+  uint32_t code;  /* fi_fault_code: of the check that failed first */
+  uint32_t item;  /* that did it, as an index into `items` */
+  int64_t value;  /* what was found */
+  int64_t limit;  /* what it had to be below */
+  uint32_t taken; /* checks that failed: the first has written the rest */
+  uint32_t reserved;
 } fi_fault_log;
 
 typedef enum fi_fault_code {

@@ -82,6 +82,9 @@ void NVVMLowering::createFunction() {
   // items, ranges, state_o, state_lse, counters, begin, end
   types.append(5, globalPointer);
   types.append(2, i64);
+  bool checked = isChecked(kernel);
+  if (checked)
+    types.push_back(globalPointer); // the log of faults
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types);
   function = LLVM::LLVMFuncOp::create(b, loc, kernel.getSymName(), type);
@@ -133,6 +136,8 @@ void NVVMLowering::createFunction() {
   countersPointer = parameter();
   beginItem = toIndex(parameter());
   endItem = toIndex(parameter());
+  if (checked)
+    logPointer = parameter();
   Value tid = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   auto quotient = [&](Value value, int64_t by) -> Value {
     return arith::DivUIOp::create(b, loc, value, i32(by));
@@ -268,8 +273,15 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
                                     itemField(Field::RowCount), index(0));
   auto work = scf::IfOp::create(b, loc, any, /*withElseRegion=*/false);
   b.setInsertionPointToStart(work.thenBlock());
+  itemNumber = items.getInductionVar();
+  if (logPointer)
+    logRunning(arith::AddIOp::create(b, loc, toI32(itemNumber), i32(1)));
   if (failed(lowerBlock(op.getBody().front())))
     return failure();
+  if (logPointer) {
+    NVVM::Barrier0Op::create(b, loc);
+    logRunning(i32(0));
+  }
   // What groups have of one another is read before the next item comes.
   if (getGroups() > 1)
     NVVM::Barrier0Op::create(b, loc);
@@ -491,18 +503,25 @@ LogicalResult NVVMLowering::lowerCursorKey(CursorKeyOp op) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+bool fi::tile::isChecked(KernelOp kernel) {
+  return kernel->getParentOfType<ModuleOp>()->hasAttr(kCheckedAttr);
+}
+
 static DictionaryAttr launchOf(KernelOp kernel) {
   Builder b(kernel.getContext());
   ScheduleAttr schedule = kernel.getSchedule();
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("empty_items", b.getBoolAttr(true)),
-       b.getNamedAttr("grid", b.getStringAttr("items")),
-       b.getNamedAttr("shared",
-                      b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
-       b.getNamedAttr("threads",
-                      b.getI64IntegerAttr(kLanes * schedule.getWarps() *
-                                          schedule.getKeyWarps()))});
+  SmallVector<NamedAttribute> entries = {
+      b.getNamedAttr("empty_items", b.getBoolAttr(true)),
+      b.getNamedAttr("grid", b.getStringAttr("items")),
+      b.getNamedAttr("shared",
+                     b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
+      b.getNamedAttr("threads",
+                     b.getI64IntegerAttr(kLanes * schedule.getWarps() *
+                                         schedule.getKeyWarps()))};
+  if (isChecked(kernel))
+    entries.push_back(b.getNamedAttr("faults", b.getBoolAttr(true)));
+  return b.getDictionaryAttr(entries);
 }
 
 /// Drops the merges of stages all of whose bodies merge their tiles themselves,

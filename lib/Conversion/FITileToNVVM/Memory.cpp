@@ -99,9 +99,74 @@ Value NVVMLowering::loadEntry(Value view, Value entryIndex) {
   auto load =
       LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
   load.setInvariant(true); // tables belong to the plan
+  Value entry = load;
+  if (logPointer)
+    entry = checkEntry(view, entry);
   if (pages.element.isInteger(32))
-    return load;
-  return arith::TruncIOp::create(b, loc, b.getI32Type(), load);
+    return entry;
+  return arith::TruncIOp::create(b, loc, b.getI32Type(), entry);
+}
+
+/// A page outside of the pool is put into the log, and page 0 is read instead.
+Value NVVMLowering::checkEntry(Value view, Value entry) {
+  Type type = entry.getType();
+  const Argument &pool = arguments[views.find(view)->second.pools.front()];
+  Value pages = toI64(pool.sizes.front()), wide = entry;
+  if (type.isInteger(32))
+    wide = arith::ExtSIOp::create(b, loc, b.getI64Type(), entry);
+  Value outside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, wide, pages);
+  auto branch = scf::IfOp::create(b, loc, outside, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    auto field = [&](size_t offset) -> Value {
+      return LLVM::GEPOp::create(
+          b, loc, globalPointer, b.getI8Type(), logPointer,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    };
+    // The code comes last: whoever sees it on the host sees the rest.
+    Value before = LLVM::AtomicRMWOp::create(
+        b, loc, LLVM::AtomicBinOp::add, field(offsetof(fi_fault_log, taken)),
+        i32(1), LLVM::AtomicOrdering::monotonic);
+    Value first =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before, i32(0));
+    auto write = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(write.thenBlock());
+    auto store = [&](Value value, size_t offset) {
+      LLVM::StoreOp::create(
+          b, loc, value, field(offset),
+          /*alignment=*/value.getType().getIntOrFloatBitWidth() / 8,
+          /*isVolatile=*/true);
+    };
+    store(toI32(itemNumber), offsetof(fi_fault_log, item));
+    store(wide, offsetof(fi_fault_log, value));
+    store(pages, offsetof(fi_fault_log, limit));
+    LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "");
+    store(i32(FI_FAULT_PAGE), offsetof(fi_fault_log, code));
+  }
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return arith::SelectOp::create(b, loc, outside, zero, entry);
+}
+
+/// Tells the log what this CTA is at work on.
+void NVVMLowering::logRunning(Value value) {
+  Value leads = arith::AndIOp::create(
+      b, loc,
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread32, i32(0)),
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group32, i32(0)));
+  auto branch = scf::IfOp::create(b, loc, leads, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value cta = arith::ExtUIOp::create(
+      b, loc, b.getI64Type(), NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
+  Value words = LLVM::GEPOp::create(
+      b, loc, globalPointer, b.getI8Type(), logPointer,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(sizeof(fi_fault_log))});
+  Value word = LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(), words,
+                                   ArrayRef<LLVM::GEPArg>{cta});
+  LLVM::StoreOp::create(b, loc, value, word, /*alignment=*/4,
+                        /*isVolatile=*/true);
 }
 
 /// What the page table holds for a key: asked of the address arithmetic of the

@@ -25,6 +25,9 @@
 
 namespace fi::tile {
 
+/// Whether the kernel's module asks for checks (kCheckedAttr).
+bool isChecked(KernelOp kernel);
+
 class NVVMLowering {
 public:
   explicit NVVMLowering(KernelOp kernel);
@@ -99,6 +102,8 @@ private:
   Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {});
   KVRowAddress rowAddress(Value view, KVPart part, Value key);
   Value loadEntry(Value view, Value entryIndex);
+  Value checkEntry(Value view, Value entry);
+  void logRunning(Value value);
   Value tableEntry(Value view, Value key);
   /// The key of a row of a tile, not beyond the last; i32 arithmetic.
   Value clampedKey(Value first, Value row32);
@@ -235,6 +240,8 @@ private:
   mlir::IRMapping map;
   Value itemsPointer, rangesPointer, countersPointer;
   Value beginItem, endItem, itemPointer;
+  /// Checked kernels: the log of faults and the number of the item; else null.
+  Value logPointer, itemNumber;
   Argument stateOutput, stateStatistic;
   /// Thread within the group of warps that shares a tile; all index, and the
   /// same as i32 for addresses in shared memory.

@@ -120,6 +120,7 @@ fi_status checkFaults(const fi_plan &plan) {
                         describeItem(plan, planned, log.item) + ": ";
     int64_t value = log.value, limit = log.limit;
     log.code = FI_FAULT_NONE;
+    log.taken = 0; // the next one is told, too
     if (code == FI_FAULT_PAGE)
       return fail(FI_DEVICE_ERROR,
                   "%sexpected page indices from 0 below %" PRId64

@@ -20,6 +20,10 @@
 // CHECK: nvvm.read.ptx.sreg.nctaid.x
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[E]] step
 // CHECK: llvm.getelementptr %[[ITEMS]]
+// An item without rows is surplus.
+// CHECK: %[[ROWS:.*]] = arith.index_cast
+// CHECK: %[[ANY:.*]] = arith.cmpi ne, %[[ROWS]], %c0
+// CHECK: scf.if %[[ANY]]
 // Two rows of each lane, two pairs of columns; rows past the last repeat it.
 // CHECK: arith.minsi
 // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
@@ -101,7 +105,7 @@ fi_tile.kernel @keys(%o: memref<?x2xf32>, %work: !fi_tile.work)
 
 // The launch recipe goes into the manifest of a package, by the kernel's name.
 // CHECK: fi_tile.package @p
-// CHECK-SAME: launch = {grid = "items", shared = 2048 : i64, threads = 128 : i64}, symbol = "k"
+// CHECK-SAME: launch = {empty_items = true, grid = "items", shared = 2048 : i64, threads = 128 : i64}, symbol = "k"
 fi_tile.kernel @k(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 8, warps = 4>)
     attributes {fi_tile.shared = 2048 : i64} {
   fi_tile.return

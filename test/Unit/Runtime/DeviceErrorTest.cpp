@@ -419,7 +419,7 @@ TEST_F(DeviceErrors, Faults) {
       EXPECT_EQ(running[c], 0u);
     plain(cta);
     if (wrong && cta.cta + 1 == cta.ctas)
-      *log = {FI_FAULT_PAGE, wrong, 4096, 101, 0};
+      *log = {FI_FAULT_PAGE, wrong, 4096, 101, 1, 0};
     if (lost && cta.cta + 1 == cta.ctas)
       running[0] = running[7] = lost;
   };

@@ -47,6 +47,9 @@ namespace fi {
 
 /// Module attribute that holds the `#fi.target` kernels are compiled for.
 inline constexpr llvm::StringLiteral kTargetAttr = "fi.target";
+/// Of modules: kernels for GPUs check page indices and tell what they are at
+/// work on (docs/abi.md).
+inline constexpr llvm::StringLiteral kCheckedAttr = "fi.checked";
 
 /// The number of rows of a state, asked of the ops that made it (a dimension of
 /// a query, say). Fails where the state comes from a block argument or another
