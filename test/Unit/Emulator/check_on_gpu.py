@@ -10,22 +10,145 @@
   fi-emu-cases DIR
   python3 check_on_gpu.py DIR
 
-Needs CuPy and a driver that takes the PTX. Outputs agree bit for bit, except
-where approximations or tensor cores on floats are involved: there by the
-tolerance of the case, relative to the largest value.
+Needs Python and a CUDA driver that takes the PTX, nothing else. Outputs agree bit
+for bit, except where approximations or tensor cores on floats are involved: there by
+the tolerance of the case, relative to the largest value. scripts/prove_gpu.py does
+this and more.
 """
+
+import array
+import ctypes
 import json
 import pathlib
+import re
+import struct
 import sys
 
-import cupy
-import numpy
+
+class NoGpu(Exception):
+    pass
 
 
-def load(folder, case):
-    """The kernel, through the driver's assembler."""
-    path = str(folder / (case["module"] + ".ptx"))
-    return cupy.RawModule(path=path).get_function(case["kernel"])
+class Gpu:
+    """The first GPU, through the driver's C interface."""
+
+    def __enter__(self):
+        try:
+            self.cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise NoGpu(f"this machine has no CUDA driver ({error})") from None
+        if self.cuda.cuInit(0):
+            raise NoGpu("the CUDA driver finds no GPU (cuInit failed)")
+        count = ctypes.c_int()
+        if self.cuda.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
+            raise NoGpu("the CUDA driver finds no GPU")
+        device, self.device = ctypes.c_int(), None
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        name = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", name, 256, device)
+        self.name = name.value.decode()
+        version = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(version))
+        self.driver = f"{version.value // 1000}.{version.value % 1000 // 10}"
+        context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.device = device
+        self.call("cuCtxSetCurrent", context)
+        self.modules = {}
+        return self
+
+    def __exit__(self, *_):
+        if self.device is not None:
+            self.cuda.cuDevicePrimaryCtxRelease_v2(self.device)
+
+    def call(self, name, *arguments):
+        status = getattr(self.cuda, name)(*arguments)
+        if status:
+            text = ctypes.c_char_p()
+            self.cuda.cuGetErrorName(status, ctypes.byref(text))
+            raise RuntimeError(f"{name}: {(text.value or b'unknown').decode()} ({status})")
+
+    def function(self, path, name):
+        if path not in self.modules:
+            module = ctypes.c_void_p()
+            self.call("cuModuleLoadData", ctypes.byref(module), path.read_bytes() + b"\0")
+            self.modules[path] = module
+        function = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(function), self.modules[path], name.encode())
+        return function
+
+    def launch(self, function, grid, block, shared, arguments):
+        """`arguments`: arrays of words, which hold the results afterwards, or numbers."""
+        values, buffers = [], []
+        for argument in arguments:
+            if isinstance(argument, array.array):
+                address = ctypes.c_uint64()
+                size = len(argument) * argument.itemsize
+                self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+                self.call("cuMemcpyHtoD_v2", address, argument.tobytes(), ctypes.c_size_t(size))
+                values.append(address)
+                buffers.append((argument, address, size))
+            else:
+                values.append(ctypes.c_uint32(argument))
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
+        if shared > 48 << 10:
+            most_dynamic_shared = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.call("cuFuncSetAttribute", function, most_dynamic_shared, shared)
+        self.call("cuLaunchKernel", function, *grid, *block, shared, None, pointers, None)
+        self.call("cuCtxSynchronize")
+        for words, address, size in buffers:
+            host = ctypes.create_string_buffer(size)
+            self.call("cuMemcpyDtoH_v2", host, address, ctypes.c_size_t(size))
+            self.call("cuMemFree_v2", address)
+            words[:] = array.array("I", host.raw)
+
+
+def load_words(path):
+    """The 32-bit words of a .npy file that fi-emu-cases wrote."""
+    data = path.read_bytes()
+    if data[:8] != b"\x93NUMPY\x01\0":
+        raise RuntimeError(f"{path}: not a .npy file of version 1")
+    (length,) = struct.unpack_from("<H", data, 8)
+    if not re.search(rb"'descr': *'<u4'", data[10 : 10 + length]):
+        raise RuntimeError(f"{path}: expected 32-bit words")
+    return array.array("I", data[10 + length :])
+
+
+def floats(words):
+    return array.array("f", words.tobytes())
+
+
+def check(gpu, folder, case):
+    """Whether a case agrees, and what to say of it."""
+    arguments, outputs = [], []
+    for i, a in enumerate(case["arguments"]):
+        if "u32" in a:
+            arguments.append(a["u32"])
+            continue
+        words = load_words(folder / a["buffer"])
+        arguments.append(words)
+        if a["output"]:
+            outputs.append((i, words))
+    function = gpu.function(folder / (case["module"] + ".ptx"), case["kernel"])
+    gpu.launch(function, case["grid"], case["block"], case["shared"], arguments)
+    good, lines = True, []
+    for i, got in outputs:
+        emulated = load_words(folder / f"{case['kernel']}.{i}.emulated.npy")
+        different = [k for k, (g, e) in enumerate(zip(got, emulated)) if g != e]
+        line = f"{len(got)} words, {len(different)} different"
+        bad = bool(different)
+        if bad and not case["exact"]:
+            g, e = floats(got), floats(emulated)
+            error = max(abs(x - y) for x, y in zip(g, e)) / max(map(abs, e))
+            # The hardware's approximations are coarser than the emulator's.
+            bad = not error <= max(4 * case["tolerance"], 1e-5)
+            line += f", relative error {error:.3g}"
+        if bad:
+            good = False
+            for k in different[:4]:
+                line += f"\n  [{k}] gpu 0x{got[k]:08x} emulator 0x{emulated[k]:08x}"
+        lines.append(line)
+    return good, "\n".join(lines)
 
 
 def main():
@@ -33,39 +156,17 @@ def main():
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     cases = json.loads((folder / "cases.json").read_text())
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    print(f"{len(cases)} kernels on {name}")
-    failed = 0
-    for case in cases:
-        arguments, outputs = [], []
-        for i, a in enumerate(case["arguments"]):
-            if "u32" in a:
-                arguments.append(numpy.uint32(a["u32"]))
-                continue
-            array = cupy.asarray(numpy.load(folder / a["buffer"]))
-            arguments.append(array)
-            if a["output"]:
-                outputs.append((i, array))
-        kernel = load(folder, case)
-        kernel(tuple(case["grid"]), tuple(case["block"]), tuple(arguments), shared_mem=case["shared"])
-        cupy.cuda.runtime.deviceSynchronize()
-        for i, array in outputs:
-            gpu = cupy.asnumpy(array)
-            emulated = numpy.load(folder / f"{case['kernel']}.{i}.emulated.npy")
-            different = numpy.flatnonzero(gpu != emulated)
-            line = f"{case['kernel']}: {len(gpu)} words, {len(different)} different"
-            bad = len(different) > 0
-            if bad and not case["exact"]:
-                g, e = gpu.view(numpy.float32), emulated.view(numpy.float32)
-                error = float(numpy.abs(g - e).max() / numpy.abs(e).max())
-                # The hardware's approximations are coarser than the emulator's.
-                bad = not error <= max(4 * case["tolerance"], 1e-5)
-                line += f", relative error {error:.3g}"
-            if bad:
-                failed += 1
-                for k in different[:4]:
-                    line += f"\n  [{k}] gpu 0x{gpu[k]:08x} emulator 0x{emulated[k]:08x}"
-            print(("FAIL " if bad else "ok   ") + line)
+    try:
+        with Gpu() as gpu:
+            print(f"{len(cases)} kernels on {gpu.name}")
+            failed = 0
+            for case in cases:
+                good, remark = check(gpu, folder, case)
+                failed += not good
+                print(("ok   " if good else "FAIL ") + case["kernel"] + ": " + remark)
+    except NoGpu as reason:
+        print(f"check_on_gpu: nothing was compared: {reason}")
+        sys.exit(77)
     print(f"{len(cases) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

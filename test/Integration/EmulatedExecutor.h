@@ -1,0 +1,33 @@
+//===- EmulatedExecutor.h - programs on an emulated GPU ---------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From a module with a program to PTX in process, and to an executor that plans
+// it by the runtime and runs it in the emulator with its checks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FI_TEST_INTEGRATION_EMULATEDEXECUTOR_H
+#define FI_TEST_INTEGRATION_EMULATEDEXECUTOR_H
+
+#include "IntegrationTesting.h"
+#include "fi/Target/GPU/GPUCompiler.h"
+
+namespace fi::test {
+
+/// The module's programs as placed kernels, interpreted.
+llvm::Expected<std::unique_ptr<Executor>> interpret(mlir::ModuleOp module);
+
+/// The same as code for an sm_80, emulated.
+llvm::Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module);
+
+/// The two halves of emulate().
+llvm::Expected<gpu::CompiledPackage> compileForEmulator(mlir::ModuleOp module);
+llvm::Expected<std::unique_ptr<Executor>>
+loadIntoEmulator(const gpu::CompiledPackage &compiled);
+
+} // namespace fi::test
+
+#endif // FI_TEST_INTEGRATION_EMULATEDEXECUTOR_H

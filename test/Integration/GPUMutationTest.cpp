@@ -1,0 +1,198 @@
+//===- GPUMutationTest.cpp - broken kernels of fi are reported ------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Takes the PTX of a prefill and of a decode program, which are right, breaks
+// one statement at a time, and looks at what the emulator says. A report must
+// name the place in the PTX and in the program. What is not reported must have
+// been without effect in this batch (a barrier for the next item of a CTA that
+// has one, a path not taken): then results must be right, and how many may be
+// so is counted. A wrong result without a report is a failure.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EmulatedExecutor.h"
+#include "llvm/ADT/StringRef.h"
+#include <algorithm>
+#include <gtest/gtest-spi.h>
+
+using namespace fi;
+using namespace fi::test;
+
+namespace {
+
+struct Program {
+  const char *name;
+  const char *schedule;
+  std::vector<Request> requests;
+  Planned plan;
+};
+void PrintTo(const Program &program, std::ostream *os) { *os << program.name; }
+
+/// Where a statement is, from its first character to behind its semicolon.
+struct Statement {
+  size_t begin, end;
+};
+
+class GPUMutations : public testing::TestWithParam<Program> {
+protected:
+  std::string text() {
+    AttentionText text;
+    text.target = "#fi.target<sm_80>";
+    text.query = text.keys = text.values = text.output = "f16";
+    text.kvHeads = 2;
+    text.group = 2;
+    text.clauses = std::string("mask(#fi.causal) schedules([") +
+                   GetParam().schedule + "])";
+    return text.get();
+  }
+
+  void SetUp() override {
+    // What is as it was made must run.
+    Case right(text(), GetParam().requests);
+    right
+        .on([&](mlir::ModuleOp module)
+                -> llvm::Expected<std::unique_ptr<Executor>> {
+          auto made = compileForEmulator(module);
+          if (!made)
+            return made.takeError();
+          compiled = std::move(*made);
+          return loadIntoEmulator(compiled);
+        })
+        .check({GetParam().plan});
+    ASSERT_TRUE(right.isGood());
+    ptx = compiled.ptx;
+    ASSERT_FALSE(ptx.empty());
+  }
+
+  std::vector<Statement> find(llvm::StringRef what) {
+    std::vector<Statement> found;
+    for (size_t at = 0; (at = ptx.find(what.str(), at)) != std::string::npos;) {
+      size_t end = ptx.find(';', at) + 1;
+      found.push_back({at, end});
+      at = end;
+    }
+    return found;
+  }
+
+  /// What a run of changed PTX says; empty if results are right.
+  std::string failureOf(const std::string &changed) {
+    gpu::CompiledPackage broken = compiled;
+    broken.ptx = changed;
+    testing::TestPartResultArray failures;
+    {
+      testing::ScopedFakeTestPartResultReporter reporter(
+          testing::ScopedFakeTestPartResultReporter::
+              INTERCEPT_ONLY_CURRENT_THREAD,
+          &failures);
+      Case(text(), GetParam().requests)
+          .on([&](mlir::ModuleOp) { return loadIntoEmulator(broken); })
+          .check({GetParam().plan});
+    }
+    std::string all;
+    for (int i = 0; i < failures.size(); ++i)
+      all += failures.GetTestPartResult(i).message();
+    return all;
+  }
+
+  /// Breaks statements with `what`, each on its own, by `change`: all, or as
+  /// many as a test has time for. At least `least` of them must be reported in
+  /// one of these words.
+  void expectReports(llvm::StringRef what, unsigned least,
+                     llvm::ArrayRef<const char *> words,
+                     llvm::function_ref<std::string(llvm::StringRef)> change,
+                     bool mayBeWrong = false) {
+    std::vector<Statement> all = find(what);
+    unsigned reported = 0;
+    for (size_t k = 0, step = all.size() / 16 + 1; k < all.size(); k += step) {
+      Statement s = all[k];
+      std::string statement = ptx.substr(s.begin, s.end - s.begin);
+      std::string changed = ptx;
+      changed.replace(s.begin, s.end - s.begin, change(statement));
+      std::string failure = failureOf(changed);
+      if (failure.empty())
+        continue;
+      size_t line =
+          1 + size_t(std::count(ptx.begin(), ptx.begin() + s.begin, '\n'));
+      SCOPED_TRACE(statement + " at PTX line " + std::to_string(line) + ": " +
+                   failure);
+      bool named = std::any_of(words.begin(), words.end(), [&](auto *word) {
+        return llvm::StringRef(failure).contains(word);
+      });
+      reported += named;
+      EXPECT_TRUE(named || mayBeWrong);
+      // The line of the PTX, and of the program that it was made of.
+      if (named)
+        EXPECT_TRUE(llvm::StringRef(failure).contains("at PTX line ") &&
+                    llvm::StringRef(failure).contains("\n    from "));
+    }
+    EXPECT_GE(reported, least) << what.str() << ", of " << all.size();
+  }
+
+  gpu::CompiledPackage compiled;
+  std::string ptx;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, GPUMutations,
+    testing::Values(
+        Program{"prefill",
+                "#fi.schedule<tile_rows = 64, tile_keys = 32, warps = 4, "
+                "stages = 2, lanes = 4>",
+                {{70, 130}, {40, 40}},
+                {2, SplitChoice::None}},
+        Program{"decode",
+                "#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, "
+                "stages = 2, lanes = 4>",
+                {{1, 300}, {1, 200}},
+                {4, SplitChoice::Fixed, 64}}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+/// An address, which ends at `end`, some bytes further.
+std::string shift(llvm::StringRef statement, size_t end, int64_t bytes) {
+  llvm::StringRef head = statement.substr(0, end), tail = statement.substr(end);
+  size_t plus = head.rfind('+'), open = head.rfind('[');
+  if (plus != llvm::StringRef::npos && plus > open) {
+    int64_t was = 0;
+    head.substr(plus + 1).getAsInteger(10, was);
+    bytes += was;
+    head = head.substr(0, plus);
+  }
+  return (head + "+" + llvm::Twine(bytes) + tail).str();
+}
+
+std::string nothing(llvm::StringRef) { return ""; }
+
+TEST_P(GPUMutations, Barriers) {
+  bool isDecode = GetParam().requests[0].rows == 1;
+  expectReports("bar.sync", isDecode ? 5 : 2,
+                {"race", "uninitialized memory", "pending copy"}, nothing);
+}
+TEST_P(GPUMutations, Waits) {
+  bool isDecode = GetParam().requests[0].rows == 1;
+  expectReports("cp.async.wait_group", isDecode ? 4 : 2, {"pending copy"},
+                nothing);
+}
+TEST_P(GPUMutations, ShiftedCopies) {
+  expectReports(
+      "cp.async.cg.shared.global [", 8,
+      {"race", "uninitialized memory", "pending copy", "out-of-bounds"},
+      // The next 16 bytes: another row's, or behind the end.
+      [](llvm::StringRef s) { return shift(s, s.find(']'), 16); },
+      /*mayBeWrong=*/true);
+}
+TEST_P(GPUMutations, ShiftedLoads) {
+  expectReports("ldmatrix", 8, {"misaligned", "out-of-bounds"},
+                [](llvm::StringRef s) { return shift(s, s.rfind(']'), 2); });
+}
+TEST_P(GPUMutations, FencesOfTheLastArriver) {
+  bool isDecode = GetParam().requests[0].rows == 1;
+  if (!isDecode)
+    return; // nothing is split
+  expectReports("fence.acq_rel", 1, {"race"}, nothing);
+}
+
+} // namespace
