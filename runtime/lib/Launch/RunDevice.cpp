@@ -42,15 +42,22 @@ fi_status checkOnDevice(fi_device &device, const char *name,
                 name, device.ordinal, device.info.name, why.c_str());
   if (align <= 1)
     return FI_OK;
-  if (reinterpret_cast<uintptr_t>(tensor.data) % uintptr_t(align))
+  // Alignments are powers of two; dividing would cost more than the rest.
+  uint64_t below = uint64_t(align) - 1;
+  if (reinterpret_cast<uintptr_t>(tensor.data) & below)
     return fail(FI_INVALID_RUN,
                 "run: operand '%s': expected data aligned to %" PRId64
                 " bytes, which its kernels load at once, but got %p",
                 name, align, tensor.data);
-  int64_t strides[maxRank];
-  fillStrides(tensor, strides);
+  int64_t made[maxRank];
+  const int64_t *strides = tensor.strides;
+  if (!strides) {
+    fillStrides(tensor, made);
+    strides = made;
+  }
+  uint64_t bytes = uint64_t(dtypeSize(tensor.dtype));
   for (int32_t d = 0; d + 1 < tensor.rank; ++d)
-    if (tensor.shape[d] > 1 && strides[d] * dtypeSize(tensor.dtype) % align)
+    if (tensor.shape[d] > 1 && (uint64_t(strides[d]) * bytes & below))
       return fail(FI_INVALID_RUN,
                   "run: operand '%s': expected strides of a multiple of "
                   "%" PRId64 " bytes, which its kernels load at once, but got "

@@ -41,17 +41,53 @@ fi_status checkWorkspace(const PlanData &data, const void *workspace,
 fi_status checkValues(const fi_plan &plan, const fi_value *values,
                       const fi_tensor *results);
 
+/// Copies a few numbers: a call of memmove for each shape costs a run more than
+/// all that it copies.
+inline int64_t *copySizes(int64_t *to, const int64_t *from, int32_t rank) {
+  static_assert(maxRank == 8, "a case for each rank");
+  switch (rank) {
+  case 8:
+    to[7] = from[7];
+    [[fallthrough]];
+  case 7:
+    to[6] = from[6];
+    [[fallthrough]];
+  case 6:
+    to[5] = from[5];
+    [[fallthrough]];
+  case 5:
+    to[4] = from[4];
+    [[fallthrough]];
+  case 4:
+    to[3] = from[3];
+    [[fallthrough]];
+  case 3:
+    to[2] = from[2];
+    [[fallthrough]];
+  case 2:
+    to[1] = from[1];
+    [[fallthrough]];
+  case 1:
+    to[0] = from[0];
+  }
+  return to + rank;
+}
+
 inline int64_t *writeTensor(int64_t *slot, const void *data, int32_t rank,
                             const int64_t *shape, const int64_t *strides) {
   *slot++ = int64_t(reinterpret_cast<intptr_t>(data));
-  slot = std::copy_n(shape, rank, slot);
-  return std::copy_n(strides, rank, slot);
+  slot = copySizes(slot, shape, rank);
+  return copySizes(slot, strides, rank);
 }
 
 inline int64_t *writeTensor(int64_t *slot, const fi_tensor &tensor) {
-  int64_t strides[maxRank];
-  fillStrides(tensor, strides);
-  return writeTensor(slot, tensor.data, tensor.rank, tensor.shape, strides);
+  if (tensor.strides)
+    return writeTensor(slot, tensor.data, tensor.rank, tensor.shape,
+                       tensor.strides);
+  *slot++ = int64_t(reinterpret_cast<intptr_t>(tensor.data));
+  slot = copySizes(slot, tensor.shape, tensor.rank);
+  fillStrides(tensor, slot);
+  return slot + tensor.rank;
 }
 
 } // namespace fi::runtime

@@ -72,7 +72,8 @@ fi_status checkTensor(fi_status status, const char *owner, const char *name,
   if (!tensor.data)
     return fail(status, "%s: operand '%s': expected data, but got NULL", owner,
                 name);
-  if (reinterpret_cast<uintptr_t>(tensor.data) % dtypeSize(dtype) != 0)
+  // Sizes of elements are powers of two.
+  if (reinterpret_cast<uintptr_t>(tensor.data) & (dtypeSize(dtype) - 1))
     return fail(status,
                 "%s: operand '%s': expected data aligned to the %d bytes of "
                 "its elements, but got %p",
