@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "FakeDriver.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -24,11 +25,12 @@ class Captured {
 public:
   Captured(const FakeProgram &program, const json &manifest,
            std::vector<int64_t> queries, std::vector<int64_t> keys,
-           const std::function<void(fi_plan_options &)> &change)
+           const std::function<void(fi_plan_options &)> &change,
+           std::function<bool(const Pair &)> visible = nullptr)
       : program(program) {
     gpu.driver.devices[0].multiprocessors = 5;
     gpu.open(manifest);
-    recorder.visible = [](const Pair &p) {
+    recorder.visible = visible ? visible : [](const Pair &p) {
       return p.keyPosition <= p.queryPosition;
     };
     fill(first, queries, keys);
@@ -129,15 +131,52 @@ FakeProgram smallProgram() {
   return program;
 }
 
+/// Masks of several terms, and of bounds that differ between heads.
+struct Masked {
+  const char *bounds;
+  std::function<bool(const Pair &)> visible;
+};
+const Masked masks[] = {
+    {R"({"terms": [{"hi": [["q"]]}]})",
+     [](const Pair &p) { return p.keyPosition <= p.queryPosition; }},
+    {R"({"terms": [
+         {"lo": [["sub", ["q"], ["const", 60]]], "hi": [["q"]]},
+         {"lo": [["const", 20]],
+          "hi": [["min", ["q"], ["const", 75]]]},
+         {"lo": [["sub", ["q"], ["const", 230]]],
+          "hi": [["sub", ["q"], ["const", 170]]]}]})",
+     [](const Pair &p) {
+       int64_t q = p.queryPosition, k = p.keyPosition;
+       return (k >= q - 60 && k <= q) ||
+              (k >= 20 && k <= std::min<int64_t>(q, 75)) ||
+              (k >= q - 230 && k <= q - 170);
+     }},
+    {R"({"terms": [{"lo": [["sub", ["q"], ["mul", ["const", 50],
+                                    ["add", ["q_head"], ["const", 1]]]]],
+                    "hi": [["q"]]}]})",
+     [](const Pair &p) {
+       return p.keyPosition >= p.queryPosition - 50 * (p.queryHead + 1) &&
+              p.keyPosition <= p.queryPosition;
+     }}};
+
 /// Random batches within the capacities, for programs of every sort.
+/// FI_TEST_BATCHES is the number of batches.
 TEST(GraphSafe, ReplaysGiveWhatIsPlanned) {
   std::mt19937 random(3);
   auto upTo = [&](int64_t most) {
     return int64_t(random() % uint32_t(most + 1));
   };
-  for (int variant = 0; variant < 72; ++variant) {
+  const char *wanted = std::getenv("FI_TEST_BATCHES");
+  int variants = wanted ? std::atoi(wanted) / 14 : 72;
+  for (int variant = 0; variant < variants; ++variant) {
     SCOPED_TRACE(variant);
     FakeProgram program = smallProgram();
+    const Masked &mask = masks[variant / 9 % 3];
+    program.mask = json::parse(mask.bounds);
+    program.kvHeads = 1 + variant / 5 % 3;
+    program.group = 1 + variant / 3 % 5;
+    program.bodies[0].maxRows = 2 * program.group;
+    program.bodies[0].tileRows = variant / 4 % 2 ? 4 : 8;
     program.view = FakeView(variant % 3);
     program.positions = variant % 5 == 1;
     program.origin = variant % 5 == 2;
@@ -158,17 +197,21 @@ TEST(GraphSafe, ReplaysGiveWhatIsPlanned) {
     std::vector<int64_t> queries(6, 1), keys(6, 400);
     if (!decodes)
       queries = {1, 13, 1, 1, 40, 2};
-    Captured c(program, manifest, queries, keys, [&](fi_plan_options &o) {
-      o.split_policy = std::vector<int32_t>{FI_SPLIT_BALANCED, FI_SPLIT_FIXED,
-                                            FI_SPLIT_NONE}[variant / 3 % 3];
-      o.split_keys = 48;
-      if (program.view == FakeView::Paged && variant % 4 == 0)
-        o.max_pages = 650;
-      if (variant % 6 == 0)
-        o.max_requests = 9;
-      if (!decodes)
-        o.rows = 70;
-    });
+    Captured c(
+        program, manifest, queries, keys,
+        [&](fi_plan_options &o) {
+          o.split_policy =
+              std::vector<int32_t>{FI_SPLIT_BALANCED, FI_SPLIT_FIXED,
+                                   FI_SPLIT_NONE}[variant / 3 % 3];
+          o.split_keys = 48;
+          if (program.view == FakeView::Paged && variant % 4 == 0)
+            o.max_pages = 650;
+          if (variant % 6 == 0)
+            o.max_requests = 9;
+          if (!decodes)
+            o.rows = 70;
+        },
+        mask.visible);
     ASSERT_EQ(c.problem, "");
     // The captured launches touch no more than the rows and pools of the first
     // batch, so ragged keys must fit into its pool.
