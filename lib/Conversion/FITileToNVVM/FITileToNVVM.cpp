@@ -57,6 +57,7 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
   // What depends on the thread alone is computed here.
   entry.setInsertionPoint(
       UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
+  kernel.walk([&](ArriveLastOp) { mergesItself = true; });
   kernel.walk([&](LocateOp op) {
     int64_t &count = entryCounts[op.getType()];
     count = std::max(count, countEntries(op));

@@ -386,19 +386,65 @@ LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
 // States of split keys
 //===----------------------------------------------------------------------===//
 
+NVVMLowering::StateLayout::StateLayout(RankedTensorType type, int64_t parts)
+    : rows(type.getDimSize(0)), columns(type.getDimSize(1)), parts(parts) {
+  // A lane's pairs of columns lie 8 apart.
+  pairs = columns % 16 == 0 ? 2 : 1;
+}
+
+/// The outputs of a slot. What is in it does not depend on the slot.
+NVVMLowering::Argument NVVMLowering::stateSlot(const StateLayout &layout,
+                                               Value slot) {
+  Argument outputs = stateOutput;
+  outputs.base =
+      advance(stateOutput.base, mul(slot, layout.rows * layout.columns *
+                                              layout.parts * sizeof(float)));
+  return outputs;
+}
+
+/// Where the registers of a row lie in a slot of outputs.
+Value NVVMLowering::stateRow(const StateLayout &layout, Value row, Value part) {
+  Value chunks = mul(divide(row, 8), layout.columns * layout.parts * 8);
+  Value lanes = add(mul(remainder(row, 8), kQuad), remainder(lane, kQuad));
+  Value offset = add(chunks, mul(lanes, layout.getChunk()));
+  return part ? add(offset, mul(part, layout.columns * 8)) : offset;
+}
+
 void NVVMLowering::storeState(TypedValue<RankedTensorType> output,
                               TypedValue<RankedTensorType> statistic,
                               Value slot, Value part) {
   RankedTensorType type = output.getType();
-  int64_t columns = type.getDimSize(1) * (part ? getGroups() : 1);
-  Value first = mul(slot, type.getDimSize(0));
   Value limit = itemField(Field::RowCount);
-  storeTile(
-      map.lookup(output), type, stateOutput, limit,
-      [&](Value row) { return mul(add(first, row), columns); }, partOf(part));
+  Value first = mul(slot, type.getDimSize(0));
   storeTile(
       map.lookup(statistic), statistic.getType(), stateStatistic, limit,
       [&](Value row) { return add(first, row); }, partOf(part));
+  if (!mergesItself) {
+    int64_t columns = type.getDimSize(1) * (part ? getGroups() : 1);
+    storeTile(
+        map.lookup(output), type, stateOutput, limit,
+        [&](Value row) { return mul(add(first, row), columns); }, partOf(part));
+    return;
+  }
+  StateLayout layout(type, part ? getGroups() : 1);
+  Argument outputs = stateSlot(layout, slot);
+  Value registers = map.lookup(output);
+  for (RowOfRegisters &row : rowsOf(type)) {
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         row.row, limit);
+    auto branch = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value place = stateRow(layout, row.row, partOf(part));
+    for (size_t i = 0; i < row.pairs.size(); i += layout.pairs) {
+      SmallVector<int64_t> parts;
+      for (int64_t p = 0; p < layout.pairs; ++p)
+        llvm::append_values(parts, row.pairs[i + p].first,
+                            row.pairs[i + p].first + 1);
+      storeElements(shuffle(registers, parts), outputs,
+                    add(place, layout.getColumn(row.pairs[i].second)));
+    }
+  }
 }
 
 LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
@@ -417,20 +463,38 @@ LogicalResult NVVMLowering::lowerStoreMergedState(StoreMergedStateOp op) {
 
 LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
   RankedTensorType type = op.getOutput().getType();
-  int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
   Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
   Value first = mul(slot, type.getDimSize(0));
   Value last = add(itemField(Field::RowCount), -1);
-  map.map(op.getOutput(), loadTile(
-                              type, stateOutput,
-                              [&](Value row) {
-                                return mul(add(first, minimum(row, last)),
-                                           columns);
-                              },
-                              partOf(op.getPart())));
   map.map(op.getStatistic(),
           loadTile(op.getStatistic().getType(), stateStatistic,
                    [&](Value row) { return add(first, minimum(row, last)); }));
+  if (!mergesItself) {
+    int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
+    map.map(op.getOutput(), loadTile(
+                                type, stateOutput,
+                                [&](Value row) {
+                                  return mul(add(first, minimum(row, last)),
+                                             columns);
+                                },
+                                partOf(op.getPart())));
+    return success();
+  }
+  StateLayout layout(type, op.getPart() ? getGroups() : 1);
+  Argument outputs = stateSlot(layout, slot);
+  SmallVector<Value> registers(layoutOf(op.getOutput()).getRegisters());
+  for (RowOfRegisters &row : rowsOf(type)) {
+    Value place =
+        stateRow(layout, minimum(row.row, last), partOf(op.getPart()));
+    for (size_t i = 0; i < row.pairs.size(); i += layout.pairs) {
+      Value loaded = loadElements(
+          outputs, add(place, layout.getColumn(row.pairs[i].second)),
+          layout.getChunk());
+      for (int64_t p = 0; p < layout.getChunk(); ++p)
+        registers[row.pairs[i + p / 2].first + p % 2] = extract(loaded, p);
+    }
+  }
+  map.map(op.getOutput(), fromElements(registers));
   return success();
 }
 

@@ -134,6 +134,21 @@ private:
   LogicalResult lowerShareState(ShareStateOp op);
   LogicalResult lowerLoadGroupState(LoadGroupStateOp op);
   LogicalResult lowerStoreMergedState(StoreMergedStateOp op);
+  /// How a kernel that merges its own states keeps the outputs of a slot: 8
+  /// rows after 8 rows, in each a warp's registers lane after lane, so that it
+  /// reads and writes whole lines. Statistics lie row after row, as all states
+  /// do that another kernel merges.
+  struct StateLayout {
+    StateLayout(mlir::RankedTensorType type, int64_t parts);
+    int64_t rows, columns; // of a part
+    int64_t parts;
+    int64_t pairs; // of columns that a lane has side by side
+    int64_t getChunk() const { return 2 * pairs; }
+    /// What a pair's column adds.
+    int64_t getColumn(int64_t column) const { return column * 8; }
+  };
+  Argument stateSlot(const StateLayout &layout, Value slot);
+  Value stateRow(const StateLayout &layout, Value row, Value part);
   void storeState(mlir::TypedValue<mlir::RankedTensorType> output,
                   mlir::TypedValue<mlir::RankedTensorType> statistic,
                   Value slot, Value part);
@@ -235,6 +250,8 @@ private:
   llvm::SmallVector<Argument> arguments;
   llvm::DenseMap<Value, View> views;
   llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t>, Value> matrixOffsets;
+  /// Whether the kernel merges the states that it stores.
+  bool mergesItself = false;
   /// Of the tables that a kernel looks up ahead.
   llvm::DenseMap<mlir::Type, int64_t> entryCounts;
   mlir::IRMapping map;

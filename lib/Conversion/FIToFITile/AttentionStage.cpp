@@ -29,7 +29,8 @@ using namespace fi::tile;
 
 namespace {
 
-/// Pieces of a split tile whose states one worker merges.
+/// Pieces of a split tile whose states one worker merges; up to twice as many,
+/// where these are all.
 constexpr int64_t kMergeFanIn = 16;
 
 class AttentionStage {
@@ -81,6 +82,12 @@ private:
   std::pair<Value, Value>
   foldStates(RankedTensorType type, Value count, int64_t atOnce,
              llvm::function_ref<std::pair<Value, Value>(Value)> load);
+  /// As many states as a few registers of a thread hold.
+  static int64_t statesAtOnce(RankedTensorType type, ScheduleAttr schedule) {
+    int64_t held = type.getNumElements() /
+                   (32 * std::max<int64_t>(1, schedule.getWarps()));
+    return std::clamp<int64_t>(128 / held, 1, 8);
+  }
   std::pair<Value, Value> mergeGroups(Value output, Value statistic, Value part,
                                       ScheduleAttr schedule);
   std::pair<Value, Value> mergeSlots(KernelOp kernel, RankedTensorType type,
@@ -424,9 +431,9 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
 }
 
 /// Pieces meet by kMergeFanIn, whoever arrives last merges their states, and
-/// what came of these meets again until one is left, which is the result: one
-/// worker could not read many states in the time that the others take to write
-/// them. All merging is in split order.
+/// what came of these meets again, until few enough are left for the result:
+/// one worker could not read many states in the time that the others take to
+/// write them. All merging is in split order.
 void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
                                  Value part, int64_t rows) {
   Value fanIn = index(kMergeFanIn);
@@ -452,11 +459,17 @@ void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
   b.setInsertionPointToStart(meeting.elseBlock());
   scf::YieldOp::create(b, loc, constant(false));
   b.setInsertionPointToStart(meeting.thenBlock());
-  Value first = arith::SubIOp::create(
-      b, loc, own, arith::RemUIOp::create(b, loc, own, next));
-  Value rest = arith::SubIOp::create(b, loc, count, first);
-  Value arrivals = arith::MinSIOp::create(
-      b, loc, arith::CeilDivUIOp::create(b, loc, rest, stride), fanIn);
+  Value left = arith::CeilDivUIOp::create(b, loc, count, stride);
+  Value isPart = less(index(2 * kMergeFanIn), left);
+  Value first = arith::SelectOp::create(
+      b, loc, isPart,
+      arith::SubIOp::create(b, loc, own,
+                            arith::RemUIOp::create(b, loc, own, next)),
+      index(0));
+  Value rest = arith::CeilDivUIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, count, first), stride);
+  Value arrivals = arith::SelectOp::create(
+      b, loc, isPart, arith::MinSIOp::create(b, loc, rest, fanIn), left);
   // Counters of the first slots of a level's parts, moved by the level.
   Value counter =
       arith::AddIOp::create(b, loc, first, levels.getInductionVar());
@@ -476,7 +489,6 @@ void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
         return arith::AddIOp::create(b, loc, offset, piece);
       },
       part, /*atOnce=*/true);
-  Value isPart = less(next, count);
   auto store = scf::IfOp::create(b, loc, isPart, /*withElseRegion=*/true);
   scf::YieldOp::create(b, loc, isPart);
   b.setInsertionPointToStart(store.thenBlock());
@@ -560,13 +572,15 @@ std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
   int64_t columns = whole.getDimSize(1);
   auto share = tile(whole.getDimSize(0), columns / schedule.getKeyWarps(),
                     b.getF32Type());
-  return foldStates(share, GroupsOp::create(b, loc, b.getIndexType()),
-                    /*atOnce=*/1, [&](Value number) -> std::pair<Value, Value> {
-                      auto load = LoadGroupStateOp::create(
-                          b, loc, share, statistic.getType(), number, part,
-                          columns, IntegerAttr());
-                      return {load.getOutput(), load.getStatistic()};
-                    });
+  return foldStates(
+      share, GroupsOp::create(b, loc, b.getIndexType()),
+      std::min(statesAtOnce(share, schedule), schedule.getKeyWarps()),
+      [&](Value number) -> std::pair<Value, Value> {
+        auto load =
+            LoadGroupStateOp::create(b, loc, share, statistic.getType(), number,
+                                     part, columns, IntegerAttr());
+        return {load.getOutput(), load.getStatistic()};
+      });
 }
 
 /// `slotOf` gives a slot, from the item's own, of a number below `count`.
@@ -620,25 +634,32 @@ KernelOp AttentionStage::buildMerge(StringRef kernelName,
   return kernel;
 }
 
-/// In bytes of keys and values, as if all CTAs shared the memory: launching,
-/// starting and ending an item take a few microseconds, in which its share of
-/// the memory would bring kItemBytes; folding a split tile's state in takes its
-/// loads.
+/// In nanoseconds, as on one H200 whose multiprocessors hold two CTAs each:
+/// what a CTA gets of its memory and of its products then. Starting and ending
+/// an item take time of their own; so do counting, fences and the first load
+/// where pieces of a split tile meet, and loading each state.
 SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
-  constexpr int64_t kItemBytes = 64 << 10, kSlotBytes = 4 << 10;
-  auto number = [&](StringRef name, int64_t value) {
-    return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+  constexpr double kBytesPerNs = 16, kFlopPerNs = 1300, kStateBytesPerNs = 20;
+  constexpr int64_t kItemNs = 4000, kRowNs = 16, kMeetingNs = 2400;
+  auto number = [&](StringRef name, double value) {
+    return b.getNamedAttr(
+        name, b.getI64IntegerAttr(std::max<int64_t>(1, std::llround(value))));
   };
   int64_t bits =
       view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth() +
       view.getValueDim() * view.getValueType().getIntOrFloatBitWidth();
-  int64_t tile = schedule.getTileKeys() * bits / 8;
-  SmallVector<NamedAttribute> costs = {number("item", kItemBytes),
-                                       number("tile", tile),
-                                       number("tile_row", tile / 64 + 1)};
+  int64_t keys = schedule.getTileKeys(), rows = schedule.getTileRows();
+  // Many rows are several tiles, which find keys in the cache.
+  double loads = schedule.getMaxRows() ? 1 : 0.125;
+  double flop = 2.0 * keys * (view.getKeyDim() + view.getValueDim());
+  SmallVector<NamedAttribute> costs = {
+      number("item", kItemNs + kRowNs * rows),
+      number("tile", loads * keys * bits / 8 / kBytesPerNs),
+      number("tile_row", flop / kFlopPerNs)};
   if (mergesItself(schedule))
-    costs.push_back(number(
-        "slot_row", std::max<int64_t>(1, kSlotBytes / schedule.getTileRows())));
+    llvm::append_values(
+        costs, number("slot_row", 4 * view.getValueDim() / kStateBytesPerNs),
+        number("meeting", kMeetingNs));
   return costs;
 }
 

@@ -357,7 +357,8 @@ private:
     } fields[] = {{"item", &cost.item},
                   {"tile", &cost.tile},
                   {"tile_row", &cost.tileRow},
-                  {"slot_row", &cost.slotRow}};
+                  {"slot_row", &cost.slotRow},
+                  {"meeting", &cost.meeting}};
     for (auto &field : fields)
       if (!json.isNull() && !json.get(field.key).isNull())
         *field.value = json.get(field.key).cost();

@@ -86,7 +86,7 @@ private:
 };
 
 struct Cost {
-  double item = 0, tile = 0, tileRow = 0, slotRow = 0;
+  double item = 0, tile = 0, tileRow = 0, slotRow = 0, meeting = 0;
 };
 
 /// How a kernel of a device is launched.

@@ -21,6 +21,11 @@ namespace {
 
 /// A plan within this factor of perfect balance is not split further.
 constexpr double goodBalance = 1.05;
+/// Time of a CTA that shares its multiprocessor with no other, as a share of
+/// what it takes beside others.
+constexpr double aloneShare = 0.55;
+/// The same of what the last CTA takes to load states.
+constexpr double loneMergeShare = 1. / 3;
 /// Finer pieces must shorten the longest worker to this share.
 constexpr double finerGain = 0.98;
 
@@ -149,17 +154,24 @@ WorkListBuilder::MergeCost WorkListBuilder::mergeCost(const Stage &stage,
       const Cost &cost = split.mergesItself || split.merge == none
                              ? split.cost
                              : stage.merges[split.merge].cost;
-      int64_t merged = unit.pieces, inTurn = unit.pieces;
-      if (split.mergeFanIn && unit.pieces > split.mergeFanIn) {
-        // Parts are merged side by side, then what came of them.
-        int64_t parts = divideUp(unit.pieces, split.mergeFanIn);
-        merged += parts;
-        inTurn = split.mergeFanIn + parts;
+      // Each stores its state. Parts meet side by side, then what came of them,
+      // until few enough are left for one meeting.
+      int64_t merged = unit.pieces, inTurn = 1, meetings = 1;
+      int64_t left = unit.pieces;
+      for (int64_t fanIn = split.mergeFanIn; fanIn && left > 2 * fanIn;
+           left = divideUp(left, fanIn)) {
+        merged += left;
+        inTurn += fanIn;
+        ++meetings;
       }
-      double item = split.mergesItself ? 0 : cost.item;
+      merged += left;
+      inTurn += left;
+      double item =
+          split.mergesItself ? cost.meeting * double(meetings) : cost.item;
       double slot = cost.slotRow * double(unit.rowCount);
       all.total += unit.headCount * (item + slot * double(merged));
-      all.longest = std::max(all.longest, item + slot * double(inTurn));
+      double share = split.mergesItself ? loneMergeShare : 1;
+      all.longest = std::max(all.longest, item + slot * share * double(inTurn));
     }
   return all;
 }
@@ -210,8 +222,10 @@ fi_status WorkListBuilder::checkCapacity(const Stage &stage, size_t firstRange,
 /// finer and finer pieces and keeps what makes the longest worker, merges
 /// included, shortest.
 double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
-                                    int32_t workers, bool onDevice,
+                                    int32_t workers, const Module *device,
                                     StageReport &report) {
+  bool onDevice = device != nullptr;
+  bool sharing = onDevice && workers > device->device->info.multiprocessors;
   auto tryLimit = [&](double limit) {
     groupEvenly(stage, body, limit);
     chunks.clear();
@@ -220,6 +234,15 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
   Dealt whole = tryLimit(0);
   report.longestUnsplit += whole.longest;
   double average = whole.total / workers;
+  // What is to be shared out, and what every piece costs beside it.
+  double work = whole.total, each = 0, mostTile = 0;
+  for (const Unit &unit : units)
+    if (onDevice && isOf(unit, body)) {
+      const Cost &cost = stage.bodies[unit.body].cost;
+      work -= cost.item * unit.headCount;
+      each = std::max(each, cost.item);
+      mostTile = std::max(mostTile, cost.tile + cost.tileRow * unit.rowCount);
+    }
   if (workers == 1) {
     report.why = "there is one worker";
     return 0;
@@ -232,14 +255,35 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     report.why = "whole row tiles balance within 5 %";
     return 0;
   }
-  double best = whole.longest, chosen = 0;
+  // When the longest worker is done: a CTA gains from neighbours that are done
+  // before it, or are not there. Neighbours are missing everywhere or nowhere.
+  auto last = [&](const Dealt &dealt) {
+    if (!sharing || dealt.longest <= 0)
+      return dealt.longest;
+    int64_t pieces = 0;
+    for (const Group &group : groups)
+      if (isOf(units[group.unit], body))
+        pieces += int64_t(group.pieces) * units[group.unit].headCount;
+    int64_t multiprocessors = device->device->info.multiprocessors;
+    int64_t places = std::min<int64_t>(
+        workers, divideUp(pieces, multiprocessors) * multiprocessors);
+    double average = dealt.total / std::min<int64_t>(pieces, workers);
+    double busy = average / dealt.longest * places / workers;
+    return each + (dealt.longest - each) * std::max(busy, aloneShare);
+  };
+  double best = last(whole), chosen = 0;
   // Coarser pieces than the fair share leave places of a device empty, and have
   // less to merge.
-  for (double parts : {1. / 16, 1. / 8, 1. / 4, 1. / 2, 1., 2., 4., 8.}) {
+  for (double parts :
+       {1. / 16, 1. / 8, 1. / 4, 1. / 3, 1. / 2, 2. / 3, 1., 2., 4., 8.}) {
     if (parts < 1 && !onDevice)
       continue;
     // A little more than the fair share, so that n pieces for n workers are n.
     double limit = goodBalance * average / parts;
+    if (onDevice) {
+      double share = work / workers / parts;
+      limit = each + std::max(goodBalance * share, share + mostTile);
+    }
     if (limit >= whole.largest)
       continue;
     // Pieces that are mostly overhead never pay; this also bounds their number.
@@ -251,10 +295,10 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
       break;
     Dealt split = tryLimit(limit);
     MergeCost merges = mergeCost(stage, body);
-    double longest = split.longest + merges.total / workers;
+    double longest = last(split) + merges.total / workers;
     // CTAs by the hundred wait for the one that merges most.
     if (onDevice)
-      longest = std::max(longest, split.longest + merges.longest);
+      longest = std::max(longest, last(split) + merges.longest);
     // Finer pieces mean more states and merges: only for a real gain.
     if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;
@@ -276,7 +320,7 @@ void WorkListBuilder::chooseLimits(const Stage &stage, int32_t stageIndex,
   if (!workers.module || stage.bodies.size() == 1) {
     double limit =
         chooseLimit(stage, workers.module ? 0 : none, workers.of(stageIndex, 0),
-                    workers.module != nullptr, report);
+                    workers.module, report);
     limits.assign(stage.bodies.size(), limit);
     return;
   }
@@ -287,8 +331,8 @@ void WorkListBuilder::chooseLimits(const Stage &stage, int32_t stageIndex,
     for (const Unit &unit : units)
       any |= unit.body == int32_t(b);
     limits.push(any ? chooseLimit(stage, int32_t(b),
-                                  workers.of(stageIndex, int32_t(b)), true,
-                                  report)
+                                  workers.of(stageIndex, int32_t(b)),
+                                  workers.module, report)
                     : 0.0);
     // What split a body says more than what did not split another.
     if (any && (!why || limits.back() > 0))

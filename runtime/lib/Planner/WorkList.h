@@ -193,7 +193,7 @@ private:
   };
   MergeCost mergeCost(const Stage &stage, int32_t body) const;
   double chooseLimit(const Stage &stage, int32_t body, int32_t workers,
-                     bool onDevice, StageReport &report);
+                     const Module *device, StageReport &report);
   void chooseLimits(const Stage &stage, int32_t stageIndex,
                     const Workers &workers, StageReport &report);
   void makePieces(const Stage &stage, SplitPolicy policy, WorkLists &out);

@@ -342,7 +342,7 @@ TEST_F(DeviceErrors, Runs) {
                                     "memory access was encountered)");
                 }),
             "run: attention0 of 'counting', generation 1 of the plan: kernel "
-            "'body0' on 42 CTAs: fake device 0 (Fake A100): "
+            "'body0' on 24 CTAs: fake device 0 (Fake A100): "
             "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was "
             "encountered)");
 }
@@ -373,19 +373,19 @@ TEST_F(DeviceErrors, Faults) {
   };
   PlanPtr p = planBatch(gpu.package.get(), batch, options);
   EXPECT_EQ(runWith(p), "");
-  ASSERT_GT(recorder.items.size(), 42u);
+  ASSERT_GT(recorder.items.size(), 24u);
   // A driver that knows the CTA. The long request comes first, in pieces.
   gpu.driver.failOn("launch", FI_DRIVER_ERROR, illegal);
   gpu.driver.fault = {0, 1, 3};
   EXPECT_EQ(runWith(p),
             "run: attention0 of 'counting', generation 1 of the plan: kernel "
-            "'body0' on 42 CTAs, CTA 3 (" +
+            "'body0' on 24 CTAs, CTA 3 (" +
                 seen(3) + "): fake device 0 (Fake A100): " + illegal);
   // One that knows only that something before went wrong.
   gpu.driver.fault = {1, 0, 0};
   EXPECT_EQ(runWith(p),
             "run: attention0 of 'counting', generation 1 of the plan: kernel "
-            "'body0' on 42 CTAs: fake device 0 (Fake A100): " +
+            "'body0' on 24 CTAs: fake device 0 (Fake A100): " +
                 illegal +
                 "; this may be the fault of work that was launched before, as "
                 "launches are not waited for: plan with options.checked to "
@@ -396,7 +396,7 @@ TEST_F(DeviceErrors, Faults) {
   p = planBatch(gpu.package.get(), batch, options);
   EXPECT_EQ(runWith(p),
             "run: attention0 of 'counting', generation 1 of the plan: kernel "
-            "'body0' on 42 CTAs: fake device 0 (Fake A100): " +
+            "'body0' on 24 CTAs: fake device 0 (Fake A100): " +
                 illegal);
   EXPECT_EQ(runWith(p, gpu.driver.capturedStream),
             "run: stream: expected a stream that is not being captured, "

@@ -87,10 +87,9 @@ ArrayAttr chooseForGPU(AttentionOp op) {
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
   SmallVector<Attribute> bodies = {
       make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
-  // A warp's accumulator of 32 rows fills its registers at 128 columns.
-  if (dim <= 128 && keyWarps > 1)
-    bodies.push_back(
-        make(32, 32, /*maxRows=*/32, /*warps=*/1, keyWarps, /*stages=*/2));
+  // Two warps share each tile of keys.
+  bodies.push_back(
+      make(32, 32, /*maxRows=*/32, /*warps=*/2, /*keyWarps=*/1, /*stages=*/3));
   bodies.push_back(
       make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2));
   return b.getArrayAttr(bodies);

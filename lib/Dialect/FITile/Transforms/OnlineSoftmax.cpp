@@ -75,8 +75,8 @@ void expand(OpBuilder &b, FoldOp op) {
   if (update.factor)
     acc = scaleRows(a, acc, update.factor);
   for (auto [output, weight] : llvm::zip_equal(outputs, update.weights))
-    acc = arith::AddFOp::create(b, op.getLoc(), acc,
-                                scaleRows(a, output, weight));
+    acc = math::FmaOp::create(b, op.getLoc(), output,
+                              a.broadcastRows(weight, output), acc);
   SmallVector<Value> results = {acc};
   llvm::append_range(results, update.running);
   op->replaceAllUsesWith(results);
