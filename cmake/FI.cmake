@@ -49,8 +49,9 @@
 #   An executable in <build>/bin, linked statically against LLVM and MLIR. It is
 #   added to `fi-tools`, and lit (check-fi) depends on it.
 #
-# add_fi_unittest(<Name> <source>... [LINK <target>...] [NO_PCH] [NO_LLVM])
-#   A GoogleTest binary in <build>/unittests, one ctest entry, with its results in
+# add_fi_unittest(<Name> <source>... [LINK <target>...] [SHARDS <n>] [NO_PCH] [NO_LLVM])
+#   A GoogleTest binary in <build>/unittests, one ctest entry (with SHARDS that many,
+#   which run side by side), with its results in
 #   <build>/test-results/<Name>.json. Links gtest's main. In the runtime: NO_LLVM.
 #
 # Targets: fi-headers (all generated headers), fi-tools, fi-unittests, fi-doc
@@ -244,7 +245,7 @@ endfunction()
 
 # Sets `sources` and `options` in the caller from a mixed list.
 macro(_fi_split_arguments)
-  cmake_parse_arguments(S "NO_PCH;NO_LLVM" "" "LINK" ${ARGN})
+  cmake_parse_arguments(S "NO_PCH;NO_LLVM" "SHARDS" "LINK" ${ARGN})
   set(sources ${S_UNPARSED_ARGUMENTS})
   set(options LINK ${S_LINK})
   foreach(flag NO_PCH NO_LLVM)
@@ -284,13 +285,24 @@ function(add_fi_unittest name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/unittests")
   add_dependencies(fi-unittests ${name})
-  add_test(NAME unit.${name}
-    COMMAND ${name} --gtest_brief=1 "--gtest_output=json:${FI_TEST_RESULTS_DIR}/${name}.json")
   # Tests neither read nor leave anything in the user's cache.
   set(environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test/cache")
   if(FI_SANITIZE)
     # LLVM's archives are not instrumented, so its containers carry no annotations.
     list(APPEND environment "ASAN_OPTIONS=detect_container_overflow=0")
   endif()
-  set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT "${environment}")
+  if(NOT S_SHARDS)
+    add_test(NAME unit.${name}
+      COMMAND ${name} --gtest_brief=1 "--gtest_output=json:${FI_TEST_RESULTS_DIR}/${name}.json")
+    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT "${environment}")
+    return()
+  endif()
+  # A long suite in parts, which run side by side, and begin before others.
+  math(EXPR last "${S_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME unit.${name}.${shard}
+      COMMAND ${name} --gtest_brief=1 "--gtest_output=json:${FI_TEST_RESULTS_DIR}/${name}.${shard}.json")
+    set_tests_properties(unit.${name}.${shard} PROPERTIES COST 100
+      ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${S_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()
