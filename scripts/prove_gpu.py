@@ -25,6 +25,7 @@ explains it. Prints a line a check and `N passed, N failed`. Status: 0 all passe
 """
 
 import argparse
+import concurrent.futures
 import glob
 import json
 import os
@@ -144,7 +145,8 @@ def tail(text, lines=12):
 def prove_cases(proof, scratch):
     folder = scratch / "cases"
     folder.mkdir()
-    status, output = run([proof.tool("fi-emu-cases"), folder])
+    kernels = ROOT / "test" / "Unit" / "Emulator" / "Kernels"
+    status, output = run([proof.tool("fi-emu-cases"), folder], {"FI_EMULATOR_KERNELS": str(kernels)})
     if status:
         raise Failure(f"fi-emu-cases ended with {status}\n{tail(output)}")
     with check_on_gpu.Gpu() as gpu:
@@ -161,18 +163,32 @@ def prove_cases(proof, scratch):
 
 def prove_tests(proof):
     def backend():
+        # One process a few cores: most of the time goes into compiling.
+        shards = max(1, min(8, (os.cpu_count() or 1) // 2))
         with tempfile.TemporaryDirectory() as folder:
-            report = pathlib.Path(folder) / "report.json"
-            status, output = run(
-                [
-                    proof.tool("fi-gpu-integration-tests"),
-                    "--gtest_filter=*EmulatedBackend*:*EmulatedStages*",
-                    f"--gtest_output=json:{report}",
-                ],
-                {"FI_TEST_GPU": proof.arguments.backend},
-                limit=1800,
-            )
-            result = json.loads(report.read_text()) if report.exists() else {"tests": 0, "failures": 0}
+            reports = [pathlib.Path(folder) / f"{i}.json" for i in range(shards)]
+
+            def shard(i):
+                return run(
+                    [
+                        proof.tool("fi-gpu-integration-tests"),
+                        "--gtest_filter=*EmulatedBackend*:*EmulatedStages*",
+                        f"--gtest_output=json:{reports[i]}",
+                    ],
+                    {
+                        "FI_TEST_GPU": proof.arguments.backend,
+                        "GTEST_TOTAL_SHARDS": str(shards),
+                        "GTEST_SHARD_INDEX": str(i),
+                    },
+                    limit=1800,
+                )
+
+            with concurrent.futures.ThreadPoolExecutor(shards) as pool:
+                ended = list(pool.map(shard, range(shards)))
+            results = [json.loads(r.read_text()) for r in reports if r.exists()]
+        status = max(status for status, _ in ended)
+        output = "\n".join(output for status, output in ended if status)
+        result = {key: sum(r[key] for r in results) for key in ("tests", "failures")}
         passed = result["tests"] - result["failures"]
         remark = f"{passed} of {result['tests']} tests of the backend pass"
         if status or not passed or result["failures"]:

@@ -30,7 +30,10 @@ const std::string &moduleText(const std::string &name) {
   static std::map<std::string, std::string> texts;
   std::string &text = texts[name];
   if (text.empty()) {
-    std::string path = std::string(FI_EMULATOR_KERNELS) + "/" + name + ".ptx";
+    // On another machine the sources may lie elsewhere.
+    const char *folder = std::getenv("FI_EMULATOR_KERNELS");
+    std::string path = std::string(folder ? folder : FI_EMULATOR_KERNELS) +
+                       "/" + name + ".ptx";
     std::ifstream in(path, std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(in),
                 std::istreambuf_iterator<char>());
