@@ -87,10 +87,15 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   tile::FITileAllocateOptions allocate;
   allocate.limit = options.sharedLimit;
   kernels.addPass(tile::createFITileAllocate(allocate));
+  kernels.addPass(tile::createFITileCheckAsync());
+  kernels.addPass(tile::createFITileEstimateRegisters());
 }
 
 void fi::buildNVVMPipeline(OpPassManager &pm) {
-  pm.nest<tile::KernelOp>().addPass(tile::createFITileLowerChannels());
+  OpPassManager &kernels = pm.nest<tile::KernelOp>();
+  kernels.addPass(tile::createFITileLowerChannels());
+  // What it has written is checked like what users write.
+  kernels.addPass(tile::createFITileCheckAsync());
   pm.addPass(createFITileToNVVM());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

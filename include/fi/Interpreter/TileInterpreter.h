@@ -13,7 +13,8 @@
 //
 // The placed form is executed as well, until channels are lowered: a ring that
 // would wait for ever, a buffer that is touched out of its turn, a copy that is
-// read before it was waited for are errors. Layouts have no meaning here.
+// read before it was waited for are errors, and so are groups of warps that
+// miss one another. Layouts have no meaning here.
 //
 // Numbers: floats are held in double. They are rounded to their type where they
 // are stored, by `arith.truncf`, and when made from integers; results of other

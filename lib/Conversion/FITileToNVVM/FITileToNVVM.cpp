@@ -577,12 +577,6 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
     llvm::StringMap<SmallVector<int64_t>> alignments;
     for (KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<KernelOp>())) {
-      if (kernel.getSchedule().getKeyWarps() > 1 &&
-          kernel.getSchedule().getWarps() > 1) {
-        kernel.emitOpError("expected 'warps' of 1 with 'key_warps', but got ")
-            << kernel.getSchedule().getWarps() << " [SCH4]";
-        return signalPassFailure();
-      }
       if (kernel.getSchedule().getWarps() == 0) {
         kernel.emitOpError("expected a schedule with 'warps' [SCH4]");
         return signalPassFailure();

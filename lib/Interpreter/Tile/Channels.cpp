@@ -225,15 +225,6 @@ llvm::Expected<bool> fi::tile::evaluateChannel(Operation *op, Strand &strand) {
     strand.set(locate, makeIntegers({0}));
     return true;
   }
-  // Pieces are merged by the plan's own launch here.
-  if (auto arrive = dyn_cast<ArriveLastOp>(op)) {
-    strand.set(arrive, makeIntegers({0}));
-    return true;
-  }
-  if (isa<ShareStateOp, LoadGroupStateOp, GroupOp, GroupsOp>(op))
-    return llvm::createStringError("%s: groups of warps (key_warps) are not "
-                                   "interpreted: set key_warps = 1",
-                                   op->getName().getStringRef().str().c_str());
   if (auto read = dyn_cast<ReadOp>(op)) {
     llvm::Expected<ElementsRef> data = strand.operand(op, read.getBuffer());
     if (!data)

@@ -57,14 +57,14 @@ static void readRow(const HostTensor &from, ArrayRef<int64_t> indices,
 
 static void writeRow(const HostTensor &to, ArrayRef<int64_t> indices,
                      int64_t columns, int64_t row, bool floats,
-                     const Elements &from) {
+                     const Elements &from, int64_t firstColumn = 0) {
   Indices all(indices);
   bool complete = static_cast<int64_t>(indices.size()) == to.getRank();
   if (!complete)
     all.push_back(0);
   for (int64_t c = 0; c < columns; ++c) {
     if (!complete)
-      all.back() = c;
+      all.back() = firstColumn + c;
     if (floats)
       to.setFloat(all, from.floats[row * columns + c]);
     else
@@ -76,10 +76,18 @@ static void writeRow(const HostTensor &to, ArrayRef<int64_t> indices,
 // Packed rows
 //===----------------------------------------------------------------------===//
 
+/// The part of a tile's columns that is meant, where one is.
+static std::optional<int64_t> partOf(Value part, Strand &strand) {
+  if (!part)
+    return std::nullopt;
+  return strand.integer(part);
+}
+
 /// [row, head] of row `r` of an item's tile.
 static llvm::Expected<Indices> findRow(const HostTensor &tensor,
                                        const fi_item &item, int64_t group,
-                                       int64_t r, int64_t columns) {
+                                       int64_t r, int64_t columns,
+                                       std::optional<int64_t> part = {}) {
   int64_t packed = item.row_begin + r;
   int64_t token = packed / group;
   if (llvm::Error error =
@@ -93,7 +101,12 @@ static llvm::Expected<Indices> findRow(const HostTensor &tensor,
             checkIndex(llvm::Twine(names[d]) + " of row " + llvm::Twine(r),
                        indices[d], tensor.getSize(d)))
       return error;
-  if (tensor.getRank() == 3 && tensor.getSize(2) != columns)
+  if (part && tensor.getRank() == 3) {
+    if (llvm::Error error =
+            checkIndex("part of " + llvm::Twine(columns) + " columns", *part,
+                       tensor.getSize(2) / columns))
+      return error;
+  } else if (tensor.getRank() == 3 && tensor.getSize(2) != columns)
     return fail("expected rows of " + llvm::Twine(columns) +
                 " elements, but got " + llvm::Twine(tensor.getSize(2)));
   return indices;
@@ -131,13 +144,18 @@ static llvm::Error storeRows(StoreRowsOp op, Strand &strand) {
   const fi_item &item = strand.item(op.getItem());
   auto type = cast<RankedTensorType>(op.getTile().getType());
   int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
+  int64_t columns = type.getDimSize(1);
+  std::optional<int64_t> part = partOf(op.getPart(), strand);
+  // A value per row is stored with part 0.
+  if (columns == 1 && part.value_or(0) != 0)
+    return llvm::Error::success();
   for (int64_t r = 0; r < rows; ++r) {
     llvm::Expected<Indices> row =
-        findRow(target, item, op.getGroup(), r, type.getDimSize(1));
+        findRow(target, item, op.getGroup(), r, columns, part);
     if (!row)
       return at(op, row.takeError());
-    writeRow(target, *row, type.getDimSize(1), r, hasFloats(type),
-             strand.elements(op.getTile()));
+    writeRow(target, *row, columns, r, hasFloats(type),
+             strand.elements(op.getTile()), part.value_or(0) * columns);
   }
   return llvm::Error::success();
 }
@@ -347,6 +365,36 @@ static void gather(GatherOp op, Strand &strand) {
              std::make_shared<const Elements>(std::move(result)));
 }
 
+/// A part is one group's.
+static llvm::Error checkPart(std::optional<int64_t> part, Strand &strand) {
+  if (!part)
+    return llvm::Error::success();
+  return checkIndex("part of the columns", *part,
+                    strand.getContext().getGroups());
+}
+
+namespace {
+/// Where a state's tile, or a part of its columns, lies in memory.
+struct StateRows {
+  StateRows(Value tile, float *states, int64_t slot,
+            std::optional<int64_t> part, Strand &strand) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    rows = type.getDimSize(0);
+    columns = width = type.getDimSize(1);
+    base = states;
+    if (part && columns > 1) {
+      width *= strand.getContext().getGroups();
+      base += *part * columns;
+    }
+    base += slot * rows * width;
+  }
+  float *row(int64_t r) const { return base + r * width; }
+
+  int64_t rows, columns, width;
+  float *base;
+};
+} // namespace
+
 /// Stores a state in the slot `index` after the item's own.
 template <typename StoreOp>
 static llvm::Error storeState(StoreOp op, int64_t index, Strand &strand) {
@@ -358,16 +406,25 @@ static llvm::Error storeState(StoreOp op, int64_t index, Strand &strand) {
   if (!work.state_o || !work.state_lse)
     return makeError(op, "expected work with states, but got none");
   int64_t slot = item.slot + index;
-  if (!strand.getContext().slots.write(work.state_o, slot))
+  // Groups of warps store a part of the columns each, and the statistic with
+  // the first.
+  std::optional<int64_t> part = partOf(op.getPart(), strand);
+  if (llvm::Error error = checkPart(part, strand))
+    return at(op, std::move(error));
+  bool isFirst = part.value_or(0) == 0;
+  if (isFirst && !strand.getContext().slots.write(work.state_o, slot))
     return makeError(op, "expected slot " + llvm::Twine(slot) +
                              " to be free, but it holds a state that was not "
                              "read");
   for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
                               std::pair(op.getStatistic(), work.state_lse)}) {
+    StateRows place(tile, states, slot, part, strand);
+    if (!isFirst && place.columns == 1)
+      continue;
     const std::vector<double> &values = strand.floats(tile);
-    float *at = states + static_cast<int64_t>(values.size()) * slot;
-    for (size_t i = 0; i < values.size(); ++i)
-      at[i] = static_cast<float>(values[i]);
+    for (int64_t r = 0; r < place.rows; ++r)
+      for (int64_t c = 0; c < place.columns; ++c)
+        place.row(r)[c] = static_cast<float>(values[r * place.columns + c]);
   }
   return llvm::Error::success();
 }
@@ -378,6 +435,9 @@ static llvm::Error loadState(LoadStateOp op, Strand &strand) {
   int64_t index = strand.integer(op.getIndex());
   if (llvm::Error error =
           checkIndex("index of the state", index, item.slot_count))
+    return at(op, std::move(error));
+  std::optional<int64_t> part = partOf(op.getPart(), strand);
+  if (llvm::Error error = checkPart(part, strand))
     return at(op, std::move(error));
   int64_t slot = item.slot + index;
   if (item.slot < 0)
@@ -391,9 +451,11 @@ static llvm::Error loadState(LoadStateOp op, Strand &strand) {
                              " to hold a state, but nothing was stored in it");
   for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
                               std::pair(op.getStatistic(), work.state_lse)}) {
-    int64_t count = countElements(tile.getType());
-    const float *begin = states + count * slot;
-    strand.set(tile, makeFloats(std::vector<double>(begin, begin + count)));
+    StateRows place(tile, states, slot, part, strand);
+    std::vector<double> values;
+    for (int64_t r = 0; r < place.rows; ++r)
+      values.insert(values.end(), place.row(r), place.row(r) + place.columns);
+    strand.set(tile, makeFloats(std::move(values)));
   }
   return llvm::Error::success();
 }

@@ -76,6 +76,33 @@ static void update(UpdateOp op, Strand &strand) {
   strand.set(op.getResult(2), makeFloats(std::move(sum.values)));
 }
 
+/// Adds finalised states, each as a key whose weight is the state's sum.
+static void fold(FoldOp op, Softmax kind, Strand &strand) {
+  Matrix acc = get(strand, op.getRunning()[0]);
+  Matrix greatest = get(strand, op.getRunning()[1]);
+  Matrix sum = get(strand, op.getRunning()[2]);
+  for (size_t i = 0; i + 1 < op.getStates().size(); i += 2) {
+    Matrix output = get(strand, op.getStates()[i]);
+    const std::vector<double> &statistics =
+        strand.floats(op.getStates()[i + 1]);
+    for (int64_t r = 0; r < acc.rows; ++r) {
+      double state = statistics[r] * kind.toNatural;
+      double top = std::fmax(greatest(r, 0), state);
+      double keep = Softmax::weight(greatest(r, 0), top);
+      double weight = Softmax::weight(state, top);
+      greatest(r, 0) = top;
+      for (int64_t c = 0; c < sum.columns; ++c)
+        sum(r, c) *= keep;
+      sum(r, 0) += weight;
+      for (int64_t d = 0; d < acc.columns; ++d)
+        acc(r, d) = acc(r, d) * keep + output(r, d) * weight;
+    }
+  }
+  strand.set(op.getResult(0), makeFloats(std::move(acc.values)));
+  strand.set(op.getResult(1), makeFloats(std::move(greatest.values)));
+  strand.set(op.getResult(2), makeFloats(std::move(sum.values)));
+}
+
 static void finalize(tile::FinalizeOp op, Softmax kind, Strand &strand) {
   Matrix acc = get(strand, op.getRunning()[0]);
   Matrix greatest = get(strand, op.getRunning()[1]);
@@ -126,7 +153,8 @@ static std::vector<double> scaled(std::vector<double> values, double by) {
 
 llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
                                                   Strand &strand) {
-  if (!isa<InitOp, UpdateOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(op))
+  if (!isa<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
+          op))
     return false;
   auto attr = op->getAttrOfType<SoftmaxAttr>("normaliser");
   if (!attr)
@@ -136,6 +164,7 @@ llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
   unsigned running = isa<UpdateOp>(op) ? cast<UpdateOp>(op).getRunning().size()
                      : isa<tile::FinalizeOp>(op)
                          ? cast<tile::FinalizeOp>(op).getRunning().size()
+                     : isa<FoldOp>(op) ? op->getNumResults()
                      : isa<InitOp>(op) ? op->getNumResults()
                                        : 3;
   if (running != 3)
@@ -149,6 +178,8 @@ llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
                      i == 1 ? -kInf : 0.0)));
   } else if (auto next = dyn_cast<UpdateOp>(op)) {
     update(next, strand);
+  } else if (auto another = dyn_cast<FoldOp>(op)) {
+    fold(another, kind, strand);
   } else if (auto last = dyn_cast<tile::FinalizeOp>(op)) {
     finalize(last, kind, strand);
   } else if (auto merge = dyn_cast<tile::MergeOp>(op)) {

@@ -26,7 +26,8 @@ llvm::Error fi::tile::makeError(Operation *op, const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
 }
 
-Strand::Strand(const KernelContext &context, Block &entry) : context(context) {
+Strand::Strand(const KernelContext &context, Block &entry, int64_t group)
+    : context(context), group(group) {
   frames.push_back({nullptr, &entry, entry.begin(), {}});
 }
 
@@ -155,8 +156,11 @@ Strand::collectTrips(Operation *op, const fi_item &it, Part part,
         return fail(llvm::Twine(full ? "a full range that begins and ends"
                                      : "a range that begins") +
                     " at a multiple of " + llvm::Twine(step));
-      trips.push_back(
-          {range.begin, step, (range.end - range.begin + step - 1) / step});
+      // Groups of warps take the tiles of each range in turn.
+      int64_t tiles = (range.end - range.begin + step - 1) / step;
+      int64_t groups = context.getGroups();
+      trips.push_back({range.begin + group * step, groups * step,
+                       (tiles - group + groups - 1) / groups});
     }
   }
   return trips;
@@ -220,8 +224,19 @@ llvm::Error Strand::enterIf(Operation *op) {
   return llvm::Error::success();
 }
 
+/// Where all groups of warps wait for one another.
+static bool isMeeting(Operation *op) {
+  return isa<ShareStateOp, ArriveLastOp, StoreMergedStateOp>(op) ||
+         (isa<tile::YieldOp>(op) && isa<ForItemsOp>(op->getParentOp()));
+}
+
 llvm::Error Strand::step() {
   Operation *op = &*frames.back().next;
+  if (context.getGroups() > 1 && isMeeting(op) && !hasMet) {
+    meeting = op;
+    return llvm::Error::success();
+  }
+  hasMet = false;
   if (auto loop = dyn_cast<ForItemsOp>(op))
     return enterForItems(loop);
   if (auto loop = dyn_cast<ForKeysOp>(op))
@@ -234,7 +249,7 @@ llvm::Error Strand::step() {
     return leave(op);
   }
   for (auto *evaluate : {evaluateElementwise, evaluateTile, evaluateMemory,
-                         evaluateNormaliser, evaluateChannel}) {
+                         evaluateNormaliser, evaluateChannel, evaluateGroup}) {
     llvm::Expected<bool> done = evaluate(op, *this);
     if (!done)
       return done.takeError();

@@ -30,16 +30,34 @@ struct KernelContext {
   StateSlots &slots;
   /// Whether `slots` knows all states.
   bool knowsSlots;
+  /// Output and statistic that each group of warps shared last; empty before.
+  std::vector<std::pair<ElementsRef, ElementsRef>> shared;
+
+  int64_t getGroups() const {
+    return std::max<int64_t>(1, KernelOp(kernel).getSchedule().getKeyWarps());
+  }
 };
+
+/// Executes a strand for each group of warps of a worker.
+llvm::Error runStrands(KernelContext &context,
+                       llvm::MutableArrayRef<std::unique_ptr<class Strand>>);
 
 class Strand {
 public:
   /// Starts at the first op of `entry`, whose arguments must be set.
-  Strand(const KernelContext &context, mlir::Block &entry);
+  Strand(const KernelContext &context, mlir::Block &entry, int64_t group);
 
   bool isFinished() const { return frames.empty(); }
-  /// Executes one op.
+  /// The op before which the strand waits for the other groups, or null.
+  mlir::Operation *getMeeting() const { return meeting; }
+  /// All groups are there.
+  void goOn() {
+    meeting = nullptr;
+    hasMet = true;
+  }
+  /// Executes one op, or begins to wait before it.
   llvm::Error step();
+  int64_t getGroup() const { return group; }
 
   const KernelContext &getContext() const { return context; }
 
@@ -118,7 +136,7 @@ private:
   /// Channels are as they were before the item.
   llvm::Error endItem();
 
-  /// The tiles of an item's ranges.
+  /// The tiles of an item's ranges that are this group's.
   llvm::Expected<llvm::SmallVector<Trips>> collectTrips(mlir::Operation *op,
                                                         const fi_item &item,
                                                         Part part,
@@ -130,6 +148,9 @@ private:
   llvm::SmallVector<RuntimeValue> getAll(mlir::ValueRange range);
 
   const KernelContext &context;
+  int64_t group;
+  mlir::Operation *meeting = nullptr;
+  bool hasMet = false;
   llvm::SmallVector<Frame> frames;
   llvm::DenseMap<mlir::Value, RuntimeValue> values;
   std::vector<std::unique_ptr<Channel>> channels;
@@ -150,6 +171,7 @@ llvm::Expected<bool> evaluateTile(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateMemory(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateNormaliser(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateChannel(mlir::Operation *op, Strand &strand);
+llvm::Expected<bool> evaluateGroup(mlir::Operation *op, Strand &strand);
 
 } // namespace fi::tile
 

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks what a kernel is called with and runs it as one strand.
+// Checks what a kernel is called with and runs it as a strand, or as one for
+// each group of its warps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,14 +129,18 @@ llvm::Error fi::tile::interpretKernel(KernelOp kernel,
                                  ")");
   StateSlots ownSlots;
   KernelContext context = {
-      kernel, work, begin, end, slots ? *slots : ownSlots, slots != nullptr};
-  Strand strand(context, kernel.getBody().front());
-  for (auto [number, argument] : llvm::enumerate(arguments))
-    if (llvm::Error error = bindArgument(kernel, number, argument, strand))
-      return error;
-  strand.set(kernel.getWork(), &work);
-  while (!strand.isFinished())
-    if (llvm::Error error = strand.step())
-      return error;
-  return llvm::Error::success();
+      kernel,           work, begin, end, slots ? *slots : ownSlots,
+      slots != nullptr, {}};
+  context.shared.resize(context.getGroups());
+  std::vector<std::unique_ptr<Strand>> strands;
+  for (int64_t group = 0; group < context.getGroups(); ++group) {
+    strands.push_back(
+        std::make_unique<Strand>(context, kernel.getBody().front(), group));
+    for (auto [number, argument] : llvm::enumerate(arguments))
+      if (llvm::Error error =
+              bindArgument(kernel, number, argument, *strands.back()))
+        return error;
+    strands.back()->set(kernel.getWork(), &work);
+  }
+  return runStrands(context, strands);
 }

@@ -15,6 +15,7 @@
 
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
+#include "fi/Target/RegisterModel.h"
 #include "fi/Target/SMTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -70,9 +71,35 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   return b.getArrayAttr({few, many});
 }
 
+/// Registers that may spill where that saves reading each fragment of keys for
+/// twice as many rows: outside the loops, as measured (docs/performance.md).
+constexpr int64_t kSpilledRegisters = 48;
+constexpr int64_t kLanes = 32;
+
+/// Whether the warps of a body have registers for their rows.
+bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
+                  int64_t keys, int64_t warps) {
+  auto view = op.getViewType();
+  AttentionShape shape;
+  shape.rowsPerWarp = rows / warps;
+  shape.keys = keys;
+  shape.keyDim = view.getKeyDim();
+  shape.valueDim = view.getValueDim();
+  shape.keyBytes = view.getKeyType().getIntOrFloatBitWidth() / 8;
+  shape.copyThreads = kLanes * warps;
+  auto paged = dyn_cast<PagedKVType>(view);
+  if (!paged)
+    shape.pageKeys = keys; // no table
+  else if (!ShapedType::isDynamic(paged.getPage()))
+    shape.pageKeys = paged.getPage();
+  constexpr int64_t unknown = 255;
+  int64_t limit = chip ? getRegisterLimit(*chip, kLanes * warps) : unknown;
+  return estimateRegisters(shape) <= limit + kSpilledRegisters;
+}
+
 /// A warp's accumulator and scores have to fit into its registers: 32 rows a
 /// warp share each fragment of keys; 16 where the values are too wide for that.
-ArrayAttr chooseForGPU(AttentionOp op) {
+ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   Builder b(op.getContext());
   MLIRContext *context = op.getContext();
   int64_t dim = op.getViewType().getValueDim();
@@ -90,8 +117,8 @@ ArrayAttr chooseForGPU(AttentionOp op) {
   // Two warps share each tile of keys.
   bodies.push_back(
       make(32, 32, /*maxRows=*/32, /*warps=*/2, /*keyWarps=*/1, /*stages=*/3));
-  bodies.push_back(
-      make(128, 64, /*maxRows=*/0, dim <= 128 ? 4 : 8, 1, /*stages=*/2));
+  int64_t warps = hasRegisters(op, chip, 128, 64, /*warps=*/4) ? 4 : 8;
+  bodies.push_back(make(128, 64, /*maxRows=*/0, warps, 1, /*stages=*/2));
   return b.getArrayAttr(bodies);
 }
 
@@ -160,9 +187,10 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
     getOperation().walk([&](AttentionOp op) {
       if (op.getSchedulesAttr())
         return;
-      op.setSchedulesAttr(target.isCPU()
-                              ? chooseForCPU(op, target)
-                              : fitToChip(chooseForGPU(op), op, target));
+      op.setSchedulesAttr(
+          target.isCPU()
+              ? chooseForCPU(op, target)
+              : fitToChip(chooseForGPU(op, target.getChip()), op, target));
     });
     markAllAnalysesPreserved();
   }

@@ -6,14 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Channels whose producer is their consumer, on groups of asynchronous copies.
-// How long to wait follows from the order of operations: it is replayed for
-// loops that run never, once, and often enough that their rings are full, over
-// two items. The replay finds, for each get, how many groups may still be under
-// way; for each acquire, whether a barrier lies between it and the release of
-// its buffer; and what cannot work at all.
+// How long to wait, and where barriers are needed, follows from the order of
+// operations (AsyncReplay.h).
 //
 //===----------------------------------------------------------------------===//
 
+#include "AsyncReplay.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,171 +29,8 @@ using namespace fi::tile;
 
 namespace {
 
-bool usesChannel(Operation *op) {
-  return isa<AcquireOp, CommitOp, GetOp, ReleaseOp>(op);
-}
-
-bool containsChannelOps(Operation *op) {
-  return op
-      ->walk([](Operation *inner) {
-        return usesChannel(inner) ? WalkResult::interrupt()
-                                  : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-//===----------------------------------------------------------------------===//
-// Replay
-//===----------------------------------------------------------------------===//
-
-/// What the replay finds out.
-struct Findings {
-  /// Groups that may be under way after a get.
-  llvm::DenseMap<Operation *, int64_t> pending;
-  llvm::DenseSet<Operation *> barrierBeforeAcquire;
-};
-
-class Replay {
-public:
-  Replay(Findings &findings, llvm::DenseMap<Operation *, int64_t> trips)
-      : findings(findings), trips(std::move(trips)) {}
-
-  LogicalResult run(ForItemsOp items) {
-    for (int round = 0; round < 2; ++round) {
-      if (failed(replay(items.getBody().front())))
-        return failure();
-      for (auto &[channel, ring] : rings) {
-        // What is left over was started past the last tile: empty copies.
-        if (ring.taken != ring.released)
-          return channel.getDefiningOp()->emitOpError(
-              "expected every buffer that is gotten to be released before the "
-              "item ends [TILE25]");
-        if (ring.committed > ring.taken && !ring.onlyEmptyAhead)
-          return channel.getDefiningOp()->emitOpError(
-              "expected every buffer that is committed to be gotten before the "
-              "item ends [TILE25]");
-        ring.acquired = ring.committed = ring.taken = ring.released = 0;
-        ring.groups.clear();
-      }
-    }
-    return success();
-  }
-
-private:
-  struct Ring {
-    int64_t depth = 0;
-    int64_t acquired = 0, committed = 0, taken = 0, released = 0;
-    bool onlyEmptyAhead = true;
-    /// Group of each commit; barriers seen when a slot was released.
-    SmallVector<int64_t> groups;
-    SmallVector<int64_t> releasedAt;
-  };
-
-  Ring &ringOf(Value channel) {
-    Ring &ring = rings[channel];
-    if (ring.depth == 0) {
-      ring.depth = cast<ChanType>(channel.getType()).getDepth();
-      ring.releasedAt.assign(ring.depth, -1);
-    }
-    return ring;
-  }
-
-  LogicalResult replay(Block &block) {
-    for (Operation &op : block)
-      if (failed(replay(&op)))
-        return failure();
-    return success();
-  }
-
-  LogicalResult replay(Operation *op) {
-    if (auto acquire = dyn_cast<AcquireOp>(op)) {
-      Ring &ring = ringOf(acquire.getChannel());
-      if (ring.acquired - ring.released >= ring.depth)
-        return acquire.emitOpError("expected a free buffer, but all ")
-               << ring.depth << " of the channel are in use [TILE25]";
-      int64_t slot = ring.acquired++ % ring.depth;
-      if (ring.releasedAt[slot] == barriers) {
-        findings.barrierBeforeAcquire.insert(op);
-        ++barriers;
-      }
-      ring.onlyEmptyAhead = true;
-      for (Operation *user : acquire->getUsers())
-        if (auto copy = dyn_cast<CopyKVOp>(user); !copy || !copy.getValid())
-          ring.onlyEmptyAhead = false;
-      return success();
-    }
-    if (auto commit = dyn_cast<CommitOp>(op)) {
-      Ring &ring = ringOf(commit.getChannel());
-      if (++ring.committed > ring.acquired)
-        return commit.emitOpError(
-            "expected an acquired buffer to commit [TILE25]");
-      ring.groups.push_back(groups++);
-      return success();
-    }
-    if (auto get = dyn_cast<GetOp>(op)) {
-      Ring &ring = ringOf(get.getChannel());
-      if (ring.taken >= ring.committed)
-        return get.emitOpError("expected a committed buffer to get: this would "
-                               "wait for ever [TILE25]");
-      int64_t later = groups - 1 - ring.groups[ring.taken++];
-      auto [entry, isNew] = findings.pending.try_emplace(op, later);
-      if (!isNew)
-        entry->second = std::min(entry->second, later);
-      ++barriers;
-      return success();
-    }
-    if (auto release = dyn_cast<ReleaseOp>(op)) {
-      Ring &ring = ringOf(release.getChannel());
-      if (ring.released >= ring.taken)
-        return release.emitOpError(
-            "expected a gotten buffer to release [TILE25]");
-      ring.releasedAt[ring.released++ % ring.depth] = barriers;
-      return success();
-    }
-    if (!containsChannelOps(op))
-      return success();
-    if (!isa<ForKeysOp, scf::ForOp>(op))
-      return op->emitOpError("expected channels to be used in loops only, not "
-                             "in branches [TILE25]");
-    for (int64_t trip = 0, end = trips.lookup(op); trip < end; ++trip)
-      if (failed(replay(op->getRegion(0).front())))
-        return failure();
-    return success();
-  }
-
-  Findings &findings;
-  llvm::DenseMap<Operation *, int64_t> trips;
-  llvm::MapVector<Value, Ring> rings;
-  int64_t groups = 0, barriers = 0;
-};
-
-LogicalResult replayAll(ForItemsOp items, Findings &findings) {
-  SmallVector<Operation *> loops;
-  int64_t deepest = 1;
-  items.walk([&](Operation *op) {
-    if (isa<ForKeysOp, scf::ForOp>(op) && containsChannelOps(op))
-      loops.push_back(op);
-    if (auto acquire = dyn_cast<AcquireOp>(op))
-      deepest = std::max(deepest, acquire.getChannel().getType().getDepth());
-  });
-  int64_t counts[] = {0, 1, 2 * deepest + 1};
-  // A barrier found necessary changes what later replays see: until nothing
-  // changes.
-  int64_t combinations = 1;
-  for (size_t i = 0; i < loops.size(); ++i)
-    combinations *= 3;
-  for (int64_t number = 0; number < combinations; ++number) {
-    llvm::DenseMap<Operation *, int64_t> trips;
-    int64_t rest = number;
-    for (Operation *loop : loops) {
-      trips[loop] = counts[rest % 3];
-      rest /= 3;
-    }
-    if (failed(Replay(findings, std::move(trips)).run(items)))
-      return failure();
-  }
-  return success();
-}
+/// Barriers of a CTA beside number 0.
+constexpr int64_t kNamedBarriers = 15;
 
 //===----------------------------------------------------------------------===//
 // Rewrite
@@ -203,7 +38,7 @@ LogicalResult replayAll(ForItemsOp items, Findings &findings) {
 
 class Rewriter {
 public:
-  Rewriter(KernelOp kernel, Findings &findings)
+  Rewriter(KernelOp kernel, ChannelFindings &findings)
       : kernel(kernel), findings(findings) {}
 
   void run(ForItemsOp items) {
@@ -219,13 +54,24 @@ private:
     Value next, oldest;
   };
 
+  /// Among the warps that share a ring: groups have different numbers of tiles,
+  /// so each has a barrier of its own, number 0 being everybody's.
   void barrier(OpBuilder &b, Location loc) {
     ScheduleAttr schedule = kernel.getSchedule();
-    if (schedule.getKeyWarps() > 1 && schedule.getWarps() == 1) {
+    if (schedule.getKeyWarps() <= 1) {
+      NVVM::Barrier0Op::create(b, loc);
+    } else if (schedule.getWarps() <= 1) {
       Value mask = arith::ConstantIntOp::create(b, loc, -1, 32);
       NVVM::SyncWarpOp::create(b, loc, mask);
     } else {
-      NVVM::Barrier0Op::create(b, loc);
+      Value one = arith::ConstantIndexOp::create(b, loc, 1);
+      Value number = arith::AddIOp::create(
+          b, loc, GroupOp::create(b, loc, b.getIndexType()), one);
+      Value id = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
+      Value threads = arith::ConstantIntOp::create(
+          b, loc, kLanes * schedule.getWarps(), 32);
+      NVVM::BarrierOp::create(b, loc, TypeRange(), id, threads,
+                              NVVM::BarrierReductionAttr(), Value());
     }
   }
 
@@ -341,7 +187,7 @@ private:
   }
 
   KernelOp kernel;
-  Findings &findings;
+  ChannelFindings &findings;
   llvm::MapVector<Value, Counters> counters;
 };
 
@@ -353,9 +199,20 @@ struct LowerChannelsPass
       if (containsChannelOps(items))
         loops.push_back(items);
     });
+    ScheduleAttr schedule = getOperation().getSchedule();
+    if (!loops.empty() && schedule.getWarps() > 1 &&
+        schedule.getKeyWarps() > kNamedBarriers) {
+      getOperation().emitOpError("expected at most ")
+          << kNamedBarriers
+          << " groups of several warps ('key_warps'), since each has a barrier "
+             "of its own, but got "
+          << schedule.getKeyWarps() << " of " << schedule.getWarps()
+          << " warps; take fewer groups, or groups of one warp [SCH7]";
+      return signalPassFailure();
+    }
     for (ForItemsOp items : loops) {
-      Findings findings;
-      if (failed(replayAll(items, findings)))
+      ChannelFindings findings;
+      if (failed(replayChannels(items, findings)))
         return signalPassFailure();
       Rewriter(getOperation(), findings).run(items);
     }

@@ -123,13 +123,57 @@ fi_tile.kernel @warp(%k: !k, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows 
 
 // -----
 
+// Groups of two warps: each has a barrier of its own, since they have different numbers of
+// tiles.
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!k = memref<?x2x64xf16>
+!buf = !fi_tile.buf<32x64xf16, #smem>
+!one = !fi_tile.chan<32x64xf16, #smem, depth = 1>
+// CHECK-LABEL: fi_tile.kernel @groups
+// CHECK-NOT: nvvm.barrier0
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: %[[GROUP:.*]] = fi_tile.group
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[GROUP]], %{{.*}} : index
+// CHECK: %[[ID:.*]] = arith.index_cast %[[NUMBER]] : index to i32
+// CHECK: %[[THREADS:.*]] = arith.constant 64 : i32
+// CHECK: nvvm.barrier id = %[[ID]] number_of_threads = %[[THREADS]]
+fi_tile.kernel @groups(%k: !k, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, key_warps = 4, stages = 1>) {
+  %kc = fi_tile.channel : !one
+  fi_tile.for_items %it in %w {
+    %f = fi_tile.acquire %kc : !one
+    fi_tile.copy_rows %k[%it] to %f group 1 : !k, !buf
+    fi_tile.commit %kc : !one
+    %a = fi_tile.get %kc : !one
+    fi_tile.release %kc : !one
+  }
+  fi_tile.return
+}
+
+// -----
+
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!chan = !fi_tile.chan<32x64xf16, #smem, depth = 1>
+// expected-error @below {{'fi_tile.kernel' op expected at most 15 groups of several warps ('key_warps'), since each has a barrier of its own, but got 16 of 2 warps; take fewer groups, or groups of one warp [SCH7]}}
+fi_tile.kernel @too_many(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, key_warps = 16, stages = 1>) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %f = fi_tile.acquire %c : !chan
+    fi_tile.commit %c : !chan
+    %b = fi_tile.get %c : !chan
+    fi_tile.release %c : !chan
+  }
+  fi_tile.return
+}
+
+// -----
+
 #smem = #fi_tile.smem<pitch = 128, swizzle = 128>
 !chan = !fi_tile.chan<16x64xf16, #smem, depth = 2>
 #s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
 fi_tile.kernel @nothing(%w: !fi_tile.work) schedule(#s) {
   %c = fi_tile.channel : !chan
   fi_tile.for_items %it in %w {
-    // expected-error @below {{'fi_tile.get' op expected a committed buffer to get: this would wait for ever [TILE25]}}
+    // expected-error @below {{'fi_tile.get' op expected a committed buffer to get: this would wait for ever for slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) [TILE25]}}
     %b = fi_tile.get %c : !chan
     fi_tile.release %c : !chan
   }
@@ -146,7 +190,7 @@ fi_tile.kernel @full(%w: !fi_tile.work) schedule(#s) {
   %c = fi_tile.channel : !chan
   fi_tile.for_items %it in %w {
     fi_tile.for_keys %t in %it all step 16 {
-      // expected-error @below {{'fi_tile.acquire' op expected a free buffer, but all 2 of the channel are in use [TILE25]}}
+      // expected-error @below {{'fi_tile.acquire' op expected a free buffer, but all 2 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) are in use, slot 0 first [TILE25]}}
       %f = fi_tile.acquire %c : !chan
       fi_tile.commit %c : !chan
       fi_tile.yield
@@ -168,7 +212,7 @@ fi_tile.kernel @full(%w: !fi_tile.work) schedule(#s) {
 fi_tile.kernel @commit(%w: !fi_tile.work) schedule(#s) {
   %c = fi_tile.channel : !chan
   fi_tile.for_items %it in %w {
-    // expected-error @below {{'fi_tile.commit' op expected an acquired buffer to commit [TILE25]}}
+    // expected-error @below {{'fi_tile.commit' op expected an acquired buffer to commit, but slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) is not acquired [TILE25]}}
     fi_tile.commit %c : !chan
   }
   fi_tile.return
@@ -184,7 +228,7 @@ fi_tile.kernel @release(%w: !fi_tile.work) schedule(#s) {
   fi_tile.for_items %it in %w {
     %f = fi_tile.acquire %c : !chan
     fi_tile.commit %c : !chan
-    // expected-error @below {{'fi_tile.release' op expected a gotten buffer to release [TILE25]}}
+    // expected-error @below {{'fi_tile.release' op expected a gotten buffer to release, but slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) is not gotten [TILE25]}}
     fi_tile.release %c : !chan
   }
   fi_tile.return
@@ -196,7 +240,7 @@ fi_tile.kernel @release(%w: !fi_tile.work) schedule(#s) {
 !chan = !fi_tile.chan<16x64xf16, #smem, depth = 2>
 #s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
 fi_tile.kernel @kept(%w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.channel' op expected every buffer that is gotten to be released before the item ends [TILE25]}}
+  // expected-error @below {{'fi_tile.channel' op expected every buffer that is gotten to be released before the item ends, but slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) is not [TILE25]}}
   %c = fi_tile.channel : !chan
   fi_tile.for_items %it in %w {
     %f = fi_tile.acquire %c : !chan
@@ -214,7 +258,7 @@ fi_tile.kernel @kept(%w: !fi_tile.work) schedule(#s) {
 !chan = !fi_tile.chan<16x64xf16, #smem, depth = 2>
 #s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
 fi_tile.kernel @left(%k: !k, %w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.channel' op expected every buffer that is committed to be gotten before the item ends [TILE25]}}
+  // expected-error @below {{'fi_tile.channel' op expected every buffer that is committed to be gotten before the item ends, but slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>) is not [TILE25]}}
   %c = fi_tile.channel : !chan
   fi_tile.for_items %it in %w {
     %f = fi_tile.acquire %c : !chan

@@ -31,6 +31,9 @@ bool isTile(mlir::Type type);
 
 /// Attribute of a kernel in the placed form: its bytes of shared memory.
 constexpr llvm::StringLiteral kSharedAttr = "fi_tile.shared";
+/// Attribute of a kernel in the placed form: registers that a lane needs,
+/// about.
+constexpr llvm::StringLiteral kRegistersAttr = "fi_tile.registers";
 
 /// Shape and element type of a tile or of a buffer.
 struct ShapedTile {

@@ -165,6 +165,41 @@ def FITileAllocate : Pass<"fi-tile-allocate", "::fi::tile::KernelOp"> {
   let dependentDialects = ["::fi::tile::FITileDialect"];
 }
 
+def FITileCheckAsync : Pass<"fi-tile-check-async", "::fi::tile::KernelOp"> {
+  let summary = "Check copies, waits and barriers";
+  let description = [{
+    Plays the order of all operations on channels for loops that run never, once, and
+    often enough that rings are full, over two items. Of channels: each comes in its
+    turn, and a buffer is read while it is gotten (TILE25, TILE29). Of slots, which
+    fi-tile-lower-channels leaves: a slot is read after its copies were waited for and
+    all warps were at a barrier, and filled again after another one (TILE30).
+
+    What warps do together may not depend on a value that differs between them
+    (TILE31).
+
+    Changes nothing.
+  }];
+}
+
+def FITileEstimateRegisters : Pass<"fi-tile-estimate-registers", "::fi::tile::KernelOp"> {
+  let summary = "Count the registers that a lane needs";
+  let description = [{
+    Of a placed kernel: the tiles, addresses and cursors that are alive at once, at
+    most. The kernel gets `fi_tile.registers`, about the fewest registers for which
+    ptxas does not spill. Where a lane of the schedule's warps has fewer than the
+    tiles alone take, there is a warning: the limit, by how much, and the largest of
+    the tiles (SCH6).
+
+    Numeric effect: none.
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", "0",
+           "Registers of a lane; 0: those of the module's target">,
+    Option<"remarks", "remarks", "bool", "false",
+           "Say of each kernel how many registers it needs, and where">
+  ];
+}
+
 def FITileLowerChannels : Pass<"fi-tile-lower-channels", "::fi::tile::KernelOp"> {
   let summary = "Make waiting explicit";
   let description = [{
