@@ -172,8 +172,10 @@ llvm::Error Lowering::lower() {
   if (tile::PackageOp package = getPackage()) {
     if (llvm::Error error = completeLaunches(*module, package, *chip))
       return error;
-    setTarget(package, *chip,
-              options.emit.ptx ? options.emit.ptx : unsigned(chip->ptx));
+    auto ptx = nvptx::choosePTX(*module, *chip, options.emit.ptx);
+    if (!ptx)
+      return ptx.takeError();
+    setTarget(package, *chip, *ptx);
   }
   return llvm::Error::success();
 }

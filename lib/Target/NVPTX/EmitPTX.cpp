@@ -243,11 +243,16 @@ static llvm::Error
 withIR(ModuleOp original, const sm::Target &target, const EmitOptions &options,
        EmitTimes &times,
        llvm::function_ref<void(llvm::Module &, llvm::TargetMachine &)> use) {
-  unsigned ptx = options.ptx ? options.ptx : target.ptx;
-  if (llvm::Error error = sm::checkPTX(target, ptx))
-    return error;
+  // What was asked for is checked whatever the module holds.
+  if (options.ptx)
+    if (llvm::Error error = sm::checkPTX(target, options.ptx))
+      return error;
   if (llvm::Error error = checkModule(original, target))
     return error;
+  llvm::Expected<unsigned> chosen = choosePTX(original, target, options.ptx);
+  if (!chosen)
+    return chosen.takeError();
+  unsigned ptx = *chosen;
 
   double start = now();
   OwningOpRef<ModuleOp> module = original.clone();

@@ -27,8 +27,8 @@ namespace fi::nvptx {
 struct EmitOptions {
   /// 0: no optimiser; 3: all of it.
   unsigned optLevel = 3;
-  /// The version of the PTX ISA, times ten; 0: the target's. A kernel with an
-  /// instruction that needs a later one says so (sm::Target::getPTX).
+  /// The version of the PTX ISA, times ten; 0: the lowest that has the target
+  /// and the instructions of the module.
   unsigned ptx = 0;
   /// `.loc` directives with the locations of ops. They change no instruction
   /// and need no debug information in the cubin.
@@ -39,6 +39,12 @@ struct EmitOptions {
 struct EmitTimes {
   double convert = 0, translate = 0, optimise = 0, codegen = 0;
 };
+
+/// The version of the PTX ISA for a module of the llvm and nvvm dialects: the
+/// target's, or a later one where an instruction asks for it. One that was
+/// asked for is checked.
+llvm::Expected<unsigned> choosePTX(mlir::ModuleOp module,
+                                   const sm::Target &target, unsigned asked);
 
 /// Adds the dialects and translations that emitting needs.
 void registerEmitter(mlir::DialectRegistry &registry);
