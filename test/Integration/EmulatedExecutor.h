@@ -14,8 +14,18 @@
 
 #include "IntegrationTesting.h"
 #include "fi/Target/GPU/GPUCompiler.h"
+#include <cstdlib>
 
 namespace fi::test {
+
+/// On the emulated backend, or with FI_TEST_GPU=cuda in the environment on that
+/// one.
+inline Case::Maker on(const std::string &chip) {
+  return [chip](mlir::ModuleOp module) {
+    const char *gpu = std::getenv("FI_TEST_GPU");
+    return Executor::create(gpu ? gpu : "emulated:" + chip, module, "", {});
+  };
+}
 
 /// The module's programs as placed kernels, interpreted.
 llvm::Expected<std::unique_ptr<Executor>> interpret(mlir::ModuleOp module);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// mma.sync.m16n8k16 on fragments. Those of the first operand are in registers,
-// or are read with ldmatrix like those of the second.
+// mma.sync.m16n8k16 on fragments of f16 or bf16. Those of the first operand are
+// in registers, or are read with ldmatrix like those of the second.
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,34 +104,68 @@ SmallVector<Value> NVVMLowering::loadMatrices(Value pointer, int64_t offset,
   return words;
 }
 
-LogicalResult NVVMLowering::lowerRead(ReadOp op) {
-  return op.emitOpError("has no lowering for a GPU yet: products read buffers "
-                        "themselves");
+NVVMLowering::Sums NVVMLowering::takeSums(DotOp op) {
+  FragAttr frag = layoutOf(op.getResult()).getFrag();
+  Sums sums(frag.getRepRows() * frag.getRepColumns());
+  Value acc = op.getAcc() ? map.lookup(op.getAcc()) : Value();
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+  for (auto [number, sum] : llvm::enumerate(sums))
+    for (int64_t i = 0; i < 4; ++i)
+      sum[i] = acc ? extract(acc, 4 * number + i) : zero;
+  return sums;
+}
+
+void NVVMLowering::giveSums(DotOp op, const Sums &sums) {
+  SmallVector<Value> registers;
+  for (const auto &sum : sums)
+    registers.append(sum.begin(), sum.end());
+  map.map(op.getResult(), fromElements(registers));
+}
+
+/// Matrices: rows 0-7, rows 8-15, then both for the next 8 columns.
+NVVMLowering::MatrixRows NVVMLowering::locateFirst(DotOp op, BufType type) {
+  int64_t repRows = layoutOf(op.getResult()).getFrag().getRepRows();
+  SmemAttr layout = type.getLayout();
+  Value first = arith::AddIOp::create(
+      b, loc, map.lookup(op.getA()),
+      arith::MulIOp::create(b, loc, warp32,
+                            i32(repRows * 16 * layout.getPitch())));
+  return locateMatrices(layout, first, /*rowBit=*/0, /*chunkBit=*/1);
+}
+
+/// Transposed, rows are columns of the product: matrices of rows 0-7 for two
+/// chunks, then rows 8-15.
+NVVMLowering::MatrixRows NVVMLowering::locateSecond(DotOp op, BufType type) {
+  bool transpose = op.getTranspose();
+  return locateMatrices(type.getLayout(), map.lookup(op.getB()),
+                        /*rowBit=*/transpose ? 1 : 0,
+                        /*chunkBit=*/transpose ? 0 : 1);
 }
 
 LogicalResult NVVMLowering::lowerDot(DotOp op) {
   auto second = dyn_cast<BufType>(op.getB().getType());
   ShapedTile a(op.getA().getType()), second_(op.getB().getType());
   Type element = a.element;
-  if (!second || (!element.isF16() && !element.isBF16()))
-    return op.emitOpError("expected a product of f16 or bf16 whose second "
+  auto isMultiplied = [](Type element) {
+    return element.isF16() || element.isBF16() || element.isF32();
+  };
+  if (!second || !isMultiplied(element) || !isMultiplied(second_.element))
+    return op.emitOpError("expected a product of f16, bf16 or f32 whose second "
                           "operand lies in a buffer, but got ")
            << op.getA().getType() << " and " << op.getB().getType();
   RegisterLayout layout = layoutOf(op.getResult());
+  if (layout.getFrag().getAtom() != Atom::MmaC || !layout.overRows() ||
+      layout.getFrag().getWarps() != schedule.getWarps())
+    return op.emitOpError("expected a product whose rows all ")
+           << schedule.getWarps() << " warps share, in accumulators, but got "
+           << op.getType();
+  if (element.isF32() || element != second_.element)
+    return lowerDotF32(op);
   FragAttr frag = layout.getFrag();
   int64_t repRows = frag.getRepRows(), repColumns = frag.getRepColumns();
   int64_t steps = llvm::divideCeil(a.columns, kMmaK);
-  Value buffer = map.lookup(op.getB());
   SmemAttr smem = second.getLayout();
-
-  // Accumulators, four registers each.
-  SmallVector<std::array<Value, 4>> sums(repRows * repColumns);
-  Value acc = op.getAcc() ? map.lookup(op.getAcc()) : Value();
-  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
-  for (auto [number, sum] : llvm::enumerate(sums))
-    for (int64_t i = 0; i < 4; ++i)
-      sum[i] = acc ? extract(acc, 4 * number + i) : zero;
-
+  Sums sums = takeSums(op);
   Type pair = VectorType::get({2}, element);
   auto operandWord = [&](Value word) -> Value {
     // PTX has registers of two elements; NVVM types them for f16 only.
@@ -140,20 +174,10 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
                : word;
   };
   MatrixRows aRows;
-  if (auto inBuffer = dyn_cast<BufType>(op.getA().getType())) {
-    // Matrices: rows 0-7, rows 8-15, then both for the next 8 columns.
-    SmemAttr aSmem = inBuffer.getLayout();
-    Value first = arith::AddIOp::create(
-        b, loc, map.lookup(op.getA()),
-        arith::MulIOp::create(b, loc, warp32,
-                              i32(repRows * 16 * aSmem.getPitch())));
-    aRows = locateMatrices(aSmem, first, /*rowBit=*/0, /*chunkBit=*/1);
-  }
-  // Transposed, rows are columns of the product: matrices of rows 0-7 for two
-  // chunks, then rows 8-15.
+  if (auto inBuffer = dyn_cast<BufType>(op.getA().getType()))
+    aRows = locateFirst(op, inBuffer);
   bool transpose = op.getTranspose();
-  MatrixRows bRows = locateMatrices(smem, buffer, /*rowBit=*/transpose ? 1 : 0,
-                                    /*chunkBit=*/transpose ? 0 : 1);
+  MatrixRows bRows = locateSecond(op, second);
   auto aWords = [&](int64_t block, int64_t step) {
     SmallVector<Value> words;
     if (auto inBuffer = dyn_cast<BufType>(op.getA().getType())) {
@@ -207,9 +231,6 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
       }
     }
   }
-  SmallVector<Value> registers;
-  for (auto &sum : sums)
-    registers.append(sum.begin(), sum.end());
-  map.map(op.getResult(), fromElements(registers));
+  giveSums(op, sums);
   return success();
 }

@@ -190,11 +190,9 @@ LogicalResult NVVMLowering::lowerIota(IotaOp op) {
   }
   Value first;
   if (layout.overColumns()) {
-    first = laneColumn();
+    first = laneColumn(layout);
   } else {
-    AtomInfo atom = getAtomInfo(layout.getFrag().getAtom());
-    first = add(mul(warp, layout.getFrag().getRepRows() * atom.rows),
-                divide(lane, kQuad));
+    first = laneRow(layout);
   }
   first = add(scalar(op.getBase()), first);
   auto type = VectorType::get({layout.getRegisters()}, b.getIndexType());

@@ -231,6 +231,8 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
       .Case([&](LocateOp op) { return lowerLocate(op); })
       .Case([&](ReadOp op) { return lowerRead(op); })
+      .Case([&](WriteOp op) { return lowerWrite(op); })
+      .Case([&](ColumnsOp op) { return lowerColumns(op); })
       .Case([&](DotOp op) { return lowerDot(op); })
       .Case([&](IotaOp op) { return lowerIota(op); })
       .Case([&](BroadcastOp op) { return lowerBroadcast(op); })

@@ -257,40 +257,60 @@ void NVVMLowering::storeElements(Value elements, const Argument &argument,
 SmallVector<NVVMLowering::RowOfRegisters>
 NVVMLowering::rowsOf(RankedTensorType type) {
   RegisterLayout layout = *RegisterLayout::of(type);
-  AtomInfo atom = getAtomInfo(layout.getFrag().getAtom());
-  Value first = add(mul(warp, layout.getFrag().getRepRows() * atom.rows),
-                    divide(lane, kQuad));
+  Value first = laneRow(layout);
   llvm::MapVector<int64_t, RowOfRegisters> rows;
   for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
     Position part = layout.getRegisterPart(reg);
     RowOfRegisters &row = rows[part.row];
     if (!row.row)
       row.row = add(first, part.row);
-    // Fragments hold pairs of neighbouring columns.
-    if (!layout.overColumns() || part.column % 2 == 0)
+    if (part.column % layout.getNeighbours() == 0)
       row.pairs.push_back({reg, part.column});
   }
   return llvm::map_to_vector(rows, [](auto &entry) { return entry.second; });
 }
 
-Value NVVMLowering::laneColumn() { return mul(remainder(lane, kQuad), 2); }
+Value NVVMLowering::laneColumn(const RegisterLayout &layout) {
+  return mul(remainder(lane, kQuad), layout.getNeighbours());
+}
+
+Value NVVMLowering::laneRow(const RegisterLayout &layout) {
+  FragAttr frag = layout.getFrag();
+  return add(
+      mul(holder(frag), frag.getRepRows() * getAtomInfo(frag.getAtom()).rows),
+      divide(lane, kQuad));
+}
+
+Value NVVMLowering::holder(FragAttr frag) {
+  return frag.getWarps() == schedule.getWarps()
+             ? warp
+             : remainder(warp, frag.getWarps());
+}
+
+Value NVVMLowering::isHolder(FragAttr frag) {
+  if (frag.getWarps() == schedule.getWarps())
+    return {};
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, warp,
+                               index(frag.getWarps()));
+}
 
 Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
                              llvm::function_ref<Value(Value)> offsetOf,
                              Value part) {
   RegisterLayout layout = *RegisterLayout::of(type);
-  bool pairs = layout.overColumns();
+  bool isWide = layout.overColumns();
+  int64_t count = layout.getNeighbours();
   SmallVector<Value> registers(layout.getRegisters());
   for (RowOfRegisters &row : rowsOf(type)) {
     Value offset = offsetOf(row.row);
-    if (pairs)
-      offset = add(offset, laneColumn());
-    if (pairs && part)
+    if (isWide)
+      offset = add(offset, laneColumn(layout));
+    if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value loaded = loadElements(argument, add(offset, column), pairs ? 2 : 1);
-      for (int64_t i = 0; i < (pairs ? 2 : 1); ++i)
-        registers[reg + i] = pairs ? extract(loaded, i) : loaded;
+      Value loaded = loadElements(argument, add(offset, column), count);
+      for (int64_t i = 0; i < count; ++i)
+        registers[reg + i] = count > 1 ? extract(loaded, i) : loaded;
     }
   }
   Value result = fromElements(registers);
@@ -305,11 +325,13 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
                              llvm::function_ref<Value(Value)> offsetOf,
                              Value part) {
   RegisterLayout layout = *RegisterLayout::of(type);
-  bool pairs = layout.overColumns();
-  Value writes;
-  if (!pairs) { // one lane of those that share a row, of one group
-    writes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                   remainder(lane, kQuad), index(0));
+  bool isWide = layout.overColumns();
+  Value writes = isHolder(layout.getFrag());
+  if (!isWide) { // one lane of those that share a row, of one group
+    Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        remainder(lane, kQuad), index(0));
+    writes = writes ? arith::AndIOp::create(b, loc, writes, first).getResult()
+                    : first;
     if (part)
       writes = arith::AndIOp::create(
           b, loc, writes,
@@ -325,13 +347,14 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     Value offset = offsetOf(row.row);
-    if (pairs)
-      offset = add(offset, laneColumn());
-    if (pairs && part)
+    if (isWide)
+      offset = add(offset, laneColumn(layout));
+    if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value elements =
-          pairs ? shuffle(registers, {reg, reg + 1}) : extract(registers, reg);
+      Value elements = layout.getNeighbours() > 1
+                           ? shuffle(registers, {reg, reg + 1})
+                           : extract(registers, reg);
       storeElements(elements, argument, add(offset, column));
     }
   }

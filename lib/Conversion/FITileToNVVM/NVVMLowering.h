@@ -12,7 +12,8 @@
 //
 // The members are implemented by topic: FITileToNVVM.cpp (signature, control
 // flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
-// Copy.cpp (copies into shared memory), Dot.cpp (products).
+// Copy.cpp (copies into shared memory), Buffers.cpp (tiles in it), Dot.cpp
+// (products of 16-bit types), DotF32.cpp (products in f32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,15 +111,21 @@ private:
   Value loadElements(const Argument &argument, Value offset, int64_t count);
   void storeElements(Value elements, const Argument &argument, Value offset);
   /// The rows that registers of this lane lie in, and for each its registers by
-  /// pairs of columns.
+  /// pairs of neighbouring columns, or one by one.
   struct RowOfRegisters {
     Value row; // index, within the tile
     /// First register of each pair, and its column without the lane's part.
     llvm::SmallVector<std::pair<int64_t, int64_t>> pairs;
   };
   llvm::SmallVector<RowOfRegisters> rowsOf(mlir::RankedTensorType type);
-  /// What a lane adds to the columns of its registers.
-  Value laneColumn();
+  /// What a lane adds to the columns, and lane and warp to the rows, of its
+  /// registers.
+  Value laneColumn(const RegisterLayout &layout);
+  Value laneRow(const RegisterLayout &layout);
+  /// The warp whose part of a tile this warp has, and whether it is itself,
+  /// unless all are.
+  Value holder(FragAttr frag);
+  Value isHolder(FragAttr frag);
   /// Loads a tile row by row: `offsetOf` gives a row's first element.
   Value loadTile(mlir::RankedTensorType type, const Argument &argument,
                  llvm::function_ref<Value(Value)> offsetOf, Value part = {});
@@ -199,7 +206,6 @@ private:
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
-  LogicalResult lowerRead(ReadOp op);
   /// Four 8 x 8 matrices: each lane gives the address of one row.
   llvm::SmallVector<Value> loadMatrices(Value pointer, int64_t offset,
                                         bool transpose);
@@ -216,6 +222,46 @@ private:
                             int64_t chunkBit);
   llvm::SmallVector<Value> loadMatrices(MatrixRows &rows, int64_t chunk,
                                         int64_t offset, bool transpose);
+  /// Accumulators of a product, four registers each, before and after it.
+  using Sums = llvm::SmallVector<std::array<Value, 4>>;
+  Sums takeSums(DotOp op);
+  void giveSums(DotOp op, const Sums &sums);
+  MatrixRows locateFirst(DotOp op, BufType type);
+  MatrixRows locateSecond(DotOp op, BufType type);
+
+  //===--- Products in f32 (DotF32.cpp) -----------------------------------===//
+
+  LogicalResult lowerDotF32(DotOp op);
+  /// A fragment as numbers that tf32 holds: values are `high`, plus `low` where
+  /// they have more digits.
+  struct Split {
+    llvm::SmallVector<Value> high, low; // i32
+  };
+  Split split(ArrayRef<Value> values, bool isExact);
+  /// Where a lane's elements of blocks of 8 columns of f32 lie: a pointer for
+  /// each place of a block in its group of 128 bytes, what is beyond is a
+  /// constant.
+  struct BlockRows {
+    std::array<Value, 4> pointers;
+    bool swizzled = false;
+  };
+  BlockRows locateBlocks(SmemAttr layout, Value buffer, Value row,
+                         Value columnBytes);
+  llvm::SmallVector<Value> loadBlock(BlockRows &rows, int64_t block,
+                                     int64_t offset, int64_t count);
+  llvm::SmallVector<Value> widen(Value word, Type element);
+
+  //===--- Tiles in buffers (Buffers.cpp) ---------------------------------===//
+
+  LogicalResult lowerRead(ReadOp op);
+  LogicalResult lowerWrite(WriteOp op);
+  LogicalResult lowerColumns(ColumnsOp op);
+  /// Calls `visit` with each group of neighbouring registers of the tile: its
+  /// first register, how many are accessed at once, and their address in a
+  /// buffer whose columns the tile has from `first` by `step`.
+  void visitBuffer(mlir::RankedTensorType tile, BufType type, Value buffer,
+                   int64_t first, int64_t step,
+                   llvm::function_ref<void(int64_t, int64_t, Value)> visit);
 
   //===--- Small builders -------------------------------------------------===//
 

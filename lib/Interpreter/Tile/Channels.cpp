@@ -149,6 +149,18 @@ llvm::Expected<ElementsRef> Strand::operand(Operation *op, Value value) {
   return data;
 }
 
+static llvm::Error readBuffer(ReadOp op, Strand &strand) {
+  llvm::Expected<ElementsRef> data = strand.operand(op, op.getBuffer());
+  if (!data)
+    return data.takeError();
+  BufType type = op.getBuffer().getType();
+  strand.set(op, std::make_shared<const Elements>(selectColumns(
+                     **data, type.getRows(), type.getColumns(),
+                     op.getType().getDimSize(1), op.getFirst().value_or(0),
+                     op.getStep().value_or(1))));
+  return llvm::Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // Cursors
 //===----------------------------------------------------------------------===//
@@ -225,12 +237,10 @@ llvm::Expected<bool> fi::tile::evaluateChannel(Operation *op, Strand &strand) {
     strand.set(locate, makeIntegers({0}));
     return true;
   }
-  if (auto read = dyn_cast<ReadOp>(op)) {
-    llvm::Expected<ElementsRef> data = strand.operand(op, read.getBuffer());
-    if (!data)
-      return data.takeError();
-    strand.set(read, *data);
-    return true;
-  }
+  if (auto read = dyn_cast<ReadOp>(op))
+    return done(readBuffer(read, strand));
+  if (auto write = dyn_cast<WriteOp>(op))
+    return done(copy(write, write.getBuffer(), strand.elements(write.getTile()),
+                     strand));
   return false;
 }

@@ -165,6 +165,10 @@ llvm::Expected<Elements> readKV(mlir::Value view, mlir::Value item, KVPart part,
                                 int64_t key, int64_t rows, int64_t columns,
                                 Strand &strand);
 
+/// Columns `first`, `first + step`, ... of rows of `width` elements.
+Elements selectColumns(const Elements &source, int64_t rows, int64_t width,
+                       int64_t columns, int64_t first, int64_t step);
+
 /// Each executes an op of its kind and says whether it was one.
 llvm::Expected<bool> evaluateElementwise(mlir::Operation *op, Strand &strand);
 llvm::Expected<bool> evaluateTile(mlir::Operation *op, Strand &strand);

@@ -72,23 +72,26 @@ static RuntimeValue broadcast(BroadcastOp op, Strand &strand) {
       Elements{repeat(source.floats), repeat(source.integers)});
 }
 
-static RuntimeValue takeColumns(ColumnsOp op, Strand &strand) {
-  int64_t rows = rowsOf(op.getResult()), columns = columnsOf(op.getResult());
-  int64_t width = columnsOf(op.getSource());
-  auto take = [&](const auto &source) {
-    std::decay_t<decltype(source)> result;
-    if (source.empty())
+Elements fi::tile::selectColumns(const Elements &source, int64_t rows,
+                                 int64_t width, int64_t columns, int64_t first,
+                                 int64_t step) {
+  auto take = [&](const auto &from) {
+    std::decay_t<decltype(from)> result;
+    if (from.empty())
       return result;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
-        result.push_back(
-            source[r * width + static_cast<int64_t>(op.getFirst()) +
-                   c * static_cast<int64_t>(op.getStep())]);
+        result.push_back(from[r * width + first + c * step]);
     return result;
   };
-  const Elements &source = strand.elements(op.getSource());
-  return std::make_shared<const Elements>(
-      Elements{take(source.floats), take(source.integers)});
+  return {take(source.floats), take(source.integers)};
+}
+
+static RuntimeValue takeColumns(ColumnsOp op, Strand &strand) {
+  return std::make_shared<const Elements>(selectColumns(
+      strand.elements(op.getSource()), rowsOf(op.getResult()),
+      columnsOf(op.getSource()), columnsOf(op.getResult()),
+      static_cast<int64_t>(op.getFirst()), static_cast<int64_t>(op.getStep())));
 }
 
 static llvm::Expected<RuntimeValue> dot(DotOp op, Strand &strand) {

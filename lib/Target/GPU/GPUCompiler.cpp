@@ -54,8 +54,6 @@ public:
 private:
   /// What code for programs and tiles needs that not every chip has.
   llvm::Error checkChip();
-  /// Element types that there is code for.
-  llvm::Error checkTypes();
   /// Whether kernels are in the placed form: with channels.
   bool isPlaced() {
     return module->walk([](tile::ChannelOp) { return WalkResult::interrupt(); })
@@ -100,49 +98,26 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
     return error;
   if (!hasProgram)
     return llvm::Error::success();
-  if (llvm::Error error = checkTypes())
-    return error;
   return runStage("fi", [](OpPassManager &pm) { buildPreparePipeline(pm); });
 }
 
 llvm::Error Lowering::checkChip() {
+  // Products are of f16, bf16 or, for f32 and types that differ, tf32.
+  auto isAble = [](const sm::Target &target) {
+    return target.has(sm::CpAsync) && target.has(sm::MmaF16K16) &&
+           target.has(sm::MmaBF16) && target.has(sm::MmaTF32);
+  };
   if ((!hasProgram && module->getOps<tile::KernelOp>().empty()) ||
-      (chip->has(sm::CpAsync) && chip->has(sm::MmaF16K16)))
+      isAble(*chip))
     return llvm::Error::success();
   std::string able;
   for (const sm::Target &target : sm::getTargets())
-    if (target.has(sm::CpAsync) && target.has(sm::MmaF16K16))
+    if (isAble(target))
       able += (able.empty() ? "" : ", ") + target.name.str();
   return makeError(*module,
                    "expected a target with cp.async and mma.sync m16n8k16 for "
                    "programs and kernels of level 2 (" +
                        able + "), but got " + chip->name);
-}
-
-llvm::Error Lowering::checkTypes() {
-  AttentionOp wrong;
-  Type query, keys, values;
-  module->walk([&](AttentionOp op) {
-    auto view = cast<KVViewTypeInterface>(op.getView().getType());
-    query = cast<ShapedType>(op.getQuery().getType()).getElementType();
-    keys = view.getKeyType();
-    values = view.getValueType();
-    bool isHalf = query.isF16() || (query.isBF16() && chip->has(sm::MmaBF16));
-    if (isHalf && keys == query && values == query)
-      return WalkResult::advance();
-    wrong = op;
-    return WalkResult::interrupt();
-  });
-  if (!wrong)
-    return llvm::Error::success();
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << "'fi.attention' op expected queries, keys and values of one type "
-         "among "
-         "f16 and bf16 for "
-      << chip->name << ", but got " << query << ", " << keys << " and "
-      << values << "; convert them, or run the program on the CPU";
-  return makeError(wrong, text);
 }
 
 llvm::Error Lowering::lower() {

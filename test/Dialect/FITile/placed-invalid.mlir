@@ -165,6 +165,129 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 // -----
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected 'from' of at least 0 and 'step' of at least 1, given together, with columns of the buffer, but got 33 columns from 1 step 2 of '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b from 1 step 2 : !buf -> tensor<16x33xf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected 'from' of at least 0 and 'step' of at least 1, given together, with columns of the buffer, but got 1 columns from 64 step 1 of '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b from 64 step 1 : !buf -> tensor<16x1xf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected 'from' of at least 0 and 'step' of at least 1, given together, with columns of the buffer, but got 8 columns from -1 step 1 of '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b from -1 step 1 : !buf -> tensor<16x8xf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected 'from' of at least 0 and 'step' of at least 1, given together, with columns of the buffer, but got 8 columns from 0 step 0 of '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b from 0 step 0 : !buf -> tensor<16x8xf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected a tile of the buffer's shape and type, but got 'tensor<16x8xf32>' from '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE22]}}
+    %t = fi_tile.read %b from 0 step 1 : !buf -> tensor<16x8xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    %t = arith.constant dense<1.0> : tensor<16x32xf16>
+    // expected-error @below {{'fi_tile.write' op expected a tile of the buffer's shape and type, but got 'tensor<16x32xf16>' for '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE32]}}
+    fi_tile.write %t to %b : tensor<16x32xf16>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    %t = arith.constant dense<1.0> : tensor<16x64xf32>
+    // expected-error @below {{'fi_tile.write' op expected a tile of the buffer's shape and type, but got 'tensor<16x64xf32>' for '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE32]}}
+    fi_tile.write %t to %b : tensor<16x64xf32>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!chan = !fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128>, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    %t = arith.constant dense<1.0> : tensor<32x64xf16>
+    // expected-error @below {{'fi_tile.write' op expected a tile of the buffer's shape and type, but got 'tensor<32x64xf16>' for '!fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>' [TILE32]}}
+    fi_tile.write %t to %b : tensor<32x64xf16>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   fi_tile.for_items %it in %w {
     %t = arith.constant dense<1.0> : tensor<16x64xf16>

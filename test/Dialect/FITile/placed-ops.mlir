@@ -14,6 +14,7 @@
 
 // CHECK-DAG: #acc = #fi_tile.frag<mma_c, rep = [2, 8], warps = 2>
 // CHECK-DAG: #a = #fi_tile.frag<mma_a16, rep = [2, 4], warps = 2>
+// CHECK-DAG: #a1 = #fi_tile.frag<mma_a32, rep = [2, 3], warps = 2>
 // CHECK-DAG: #row = #fi_tile.slice<1, #acc>
 // CHECK-DAG: #column = #fi_tile.slice<0, #acc>
 // CHECK-DAG: #partial = #fi_tile.partial<#acc>
@@ -24,6 +25,7 @@
 // CHECK-DAG: !chan1 = !fi_tile.chan<64x64xf32, #smem1, depth = 1>
 #acc = #fi_tile.frag<mma_c, rep = [2, 8], warps = 2>
 #a = #fi_tile.frag<mma_a16, rep = [2, 4], warps = 2>
+#quarters = #fi_tile.frag<mma_a32, rep = [2, 3], warps = 2>
 #row = #fi_tile.slice<1, #acc>
 #column = #fi_tile.slice<0, <mma_c, rep = [2, 8], warps = 2>>
 #partial = #fi_tile.partial<#acc>
@@ -63,10 +65,19 @@ fi_tile.kernel @channels(%q: memref<?x32x64xf16>, %k: memref<?x8x16x64xf16>, %v:
     %ready = fi_tile.get %c : !chan
     // CHECK: %[[TILE:.*]] = fi_tile.read %[[READY]] : !buf -> tensor<64x64xf16, #a>
     %tile = fi_tile.read %ready : !buf -> tensor<64x64xf16, #a>
+    // CHECK: %[[PART:.*]] = fi_tile.read %[[READY]] from 1 step 2 : !buf -> tensor<64x12xf16, #a1>
+    %part = fi_tile.read %ready from 1 step 2 : !buf -> tensor<64x12xf16, #quarters>
     // CHECK: fi_tile.release %[[C]] : !chan
     fi_tile.release %c : !chan
     // CHECK: fi_tile.slot %[[C]][%[[KEY]]] : !chan
     %slot = fi_tile.slot %c[%key] : !chan
+    // CHECK: fi_tile.write %[[TILE]] to %[[FREE]] : tensor<64x64xf16, #a>, !buf
+    fi_tile.write %tile to %free : tensor<64x64xf16, #a>, !buf
+    // CHECK: %[[WIDE:.*]] = fi_tile.acquire %{{.*}} : !chan1
+    %wide = fi_tile.acquire %plain : !plain
+    // Operands of other types, which are multiplied in f32.
+    // CHECK: fi_tile.dot %[[WIDE]], %[[READY]] transpose : !buf1, !buf -> tensor<64x64xf32, #acc>
+    %u = fi_tile.dot %wide, %ready transpose : !fi_tile.buf<64x64xf32, #padded>, !buf -> tensor<64x64xf32, #acc>
     // CHECK: %[[S:.*]] = fi_tile.dot %[[TILE]], %[[READY]] transpose : tensor<64x64xf16, #a>, !buf -> tensor<64x64xf32, #acc>
     %s = fi_tile.dot %tile, %ready transpose : tensor<64x64xf16, #a>, !buf -> tensor<64x64xf32, #acc>
     // CHECK: fi_tile.dot %[[READY]], %{{.*}} acc(%[[S]]) : !buf, !buf -> tensor<64x64xf32, #acc>

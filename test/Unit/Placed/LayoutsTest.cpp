@@ -85,6 +85,15 @@ const char *const kFigureA[16] = {
     "28:2 28:3 29:2 29:3 30:2 30:3 31:2 31:3 28:6 28:7 29:6 29:7 30:6 30:7 "
     "31:6 31:7"};
 
+/// Matrix fragments for mma.m16n8k4 with .tf32, multiplicand A.
+const char *const kFigureTF32[16] = {
+    "0:0 1:0 2:0 3:0",     "4:0 5:0 6:0 7:0",     "8:0 9:0 10:0 11:0",
+    "12:0 13:0 14:0 15:0", "16:0 17:0 18:0 19:0", "20:0 21:0 22:0 23:0",
+    "24:0 25:0 26:0 27:0", "28:0 29:0 30:0 31:0", "0:1 1:1 2:1 3:1",
+    "4:1 5:1 6:1 7:1",     "8:1 9:1 10:1 11:1",   "12:1 13:1 14:1 15:1",
+    "16:1 17:1 18:1 19:1", "20:1 21:1 22:1 23:1", "24:1 25:1 26:1 27:1",
+    "28:1 29:1 30:1 31:1"};
+
 /// The table of an atom in the same form.
 std::vector<std::string> tabulate(Atom atom) {
   AtomInfo info = getAtomInfo(atom);
@@ -112,6 +121,35 @@ TEST_F(LayoutsTest, FirstMultiplicandOfThePTXISA) {
   EXPECT_THAT(tabulate(Atom::MmaA16), ::testing::ElementsAreArray(kFigureA));
 }
 
+TEST_F(LayoutsTest, FirstMultiplicandOfTF32OfThePTXISA) {
+  EXPECT_THAT(tabulate(Atom::MmaA32), ::testing::ElementsAreArray(kFigureTF32));
+}
+
+// Partial results lie as a block of that does.
+TEST_F(LayoutsTest, PartialsAreBlocksOfFourColumns) {
+  RegisterLayout block = of(tile(64, 4, frag(Atom::MmaA32, 2, 1, 2)));
+  RegisterLayout partial =
+      of(tile(64, 4, PartialAttr::get(&context, frag(Atom::MmaC, 2, 1, 2))));
+  ASSERT_EQ(block.getRegisters(), partial.getRegisters());
+  for (int64_t warp = 0; warp < 2; ++warp)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      for (int64_t reg = 0; reg < block.getRegisters(); ++reg)
+        EXPECT_EQ(block.getPosition(reg, lane, warp),
+                  partial.getPosition(reg, lane, warp));
+}
+
+// More warps than a layout has hold what its own do.
+TEST_F(LayoutsTest, MoreWarpsRepeat) {
+  RegisterLayout layout = of(tile(32, 8, frag(Atom::MmaC, 1, 1, 2)));
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    for (int64_t reg = 0; reg < 4; ++reg) {
+      EXPECT_EQ(layout.getPosition(reg, lane, 2),
+                layout.getPosition(reg, lane, 0));
+      EXPECT_EQ(layout.getPosition(reg, lane, 5),
+                layout.getPosition(reg, lane, 1));
+    }
+}
+
 /// How often each element of a rows x columns tile is held.
 std::map<std::pair<int64_t, int64_t>, int64_t>
 countHolders(const RegisterLayout &layout) {
@@ -136,7 +174,7 @@ void expectEach(const RegisterLayout &layout, int64_t rows, int64_t columns,
 
 // Also where nothing is a power of two.
 TEST_F(LayoutsTest, EveryElementHasOneHolder) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
     AtomInfo info = getAtomInfo(atom);
     for (int64_t repRows : {1, 2, 3})
       for (int64_t repColumns : {1, 2, 5, 11})
@@ -163,7 +201,7 @@ TEST_F(LayoutsTest, EveryElementHasOneHolder) {
 
 // What a lane holds of a slice are the rows and columns of its elements.
 TEST_F(LayoutsTest, SlicesFollowTheirParents) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
     AtomInfo info = getAtomInfo(atom);
     FragAttr parent = frag(atom, 2, 3, 2);
     int64_t rows = info.rows * 4, columns = info.columns * 3;
@@ -191,7 +229,7 @@ TEST_F(LayoutsTest, SlicesFollowTheirParents) {
 
 // The lowering adds what lane and warp contribute to each register's part.
 TEST_F(LayoutsTest, PositionsAreSums) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
     AtomInfo info = getAtomInfo(atom);
     FragAttr parent = frag(atom, 2, 3, 3);
     RegisterLayout layout = of(tile(info.rows * 6, info.columns * 3, parent));

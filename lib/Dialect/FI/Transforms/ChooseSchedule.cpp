@@ -97,8 +97,18 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
   return estimateRegisters(shape) <= limit + kSpilledRegisters;
 }
 
+/// Whether products of queries and keys, or of weights and values, are of f32:
+/// transformed rows, and types that are f32 or differ.
+bool multipliesF32(AttentionOp op) {
+  auto view = op.getViewType();
+  Type query = op.getQueryType().getElementType();
+  return op.getPairing() || query != view.getKeyType() || query.isF32() ||
+         view.getValueType().isF32();
+}
+
 /// A warp's accumulator and scores have to fit into its registers: 32 rows a
-/// warp share each fragment of keys; 16 where the values are too wide for that.
+/// warp share each fragment of keys; 16 where the values are too wide for that,
+/// and where numbers of f32 are split into several for a product.
 ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   Builder b(op.getContext());
   MLIRContext *context = op.getContext();
@@ -114,6 +124,11 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
   SmallVector<Attribute> bodies = {
       make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
+  if (multipliesF32(op)) {
+    bodies.push_back(
+        make(64, 64, /*maxRows=*/0, /*warps=*/4, /*keyWarps=*/1, /*stages=*/2));
+    return b.getArrayAttr(bodies);
+  }
   // Two warps share each tile of keys.
   bodies.push_back(
       make(32, 32, /*maxRows=*/32, /*warps=*/2, /*keyWarps=*/1, /*stages=*/3));
@@ -137,11 +152,19 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
           stages = schedule.getStages();
+  // Rows that regions transform lie there once more, in f32, by halves.
+  int64_t computed = 0;
+  if (op.getPairing())
+    computed = 2 * (llvm::alignTo(view.getKeyDim() / 2, 16) + 4) * 4;
   while (true) {
-    int64_t ring = keyBytes * keys * stages * keyWarps;
-    if (rowBytes * rows + ring <= limit)
+    int64_t ring = (keyBytes * stages + computed) * keys * keyWarps;
+    // Groups of warps have a query each.
+    int64_t queries = rowBytes * rows;
+    if (multipliesF32(op))
+      queries = (rowBytes + computed) * rows * keyWarps;
+    if (queries + ring <= limit)
       break;
-    if (rows > kLeast && rowBytes * rows >= ring) {
+    if (rows > kLeast && queries >= ring) {
       rows /= 2;
       warps = std::min(warps, rows / kLeast);
     } else if (keys > kLeast) {

@@ -606,9 +606,16 @@ LogicalResult DotOp::verify() {
   if (!isa<FloatType>(a.element))
     return emitOpError("expected operands of floats, but got ")
            << getA().getType() << " [TILE9]";
-  if (a.element != b.element || !c.getElementType().isF32())
-    return emitOpError("expected operands of one element type and a result of "
-                       "f32, but got ")
+  // A buffer holds what is in memory; what differs is multiplied in f32.
+  auto isMultiplied = [](Type element) {
+    return element.isF16() || element.isBF16() || element.isF32();
+  };
+  bool inBuffers = isa<BufType>(getB().getType()) && isMultiplied(a.element) &&
+                   isMultiplied(b.element);
+  if ((a.element != b.element && !inBuffers) || !c.getElementType().isF32())
+    return emitOpError("expected operands of one element type, or of f16, bf16 "
+                       "and f32 where the second one lies in a buffer, and a "
+                       "result of f32, but got ")
            << getA().getType() << ", " << getB().getType() << " and " << c
            << " [TILE9]";
   return success();

@@ -32,6 +32,8 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
     return {16, 8, 4};
   case Atom::MmaA16:
     return {16, 16, 8};
+  case Atom::MmaA32:
+    return {16, 4, 2};
   }
   return {0, 0, 0};
 }
@@ -39,8 +41,12 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
 // PTX ISA, "Matrix Fragments for mma.m16n8k16": with groupID = lane / 4 and
 // thread = lane % 4, element c_i lies in row groupID (i < 2) or groupID + 8,
 // column 2 * thread + i % 2; element a_i in row groupID (i in 0, 1, 4, 5) or
-// groupID + 8, column 2 * thread + i % 2, plus 8 for i >= 4.
+// groupID + 8, column 2 * thread + i % 2, plus 8 for i >= 4. "Matrix Fragments
+// for mma.m16n8k4 with .tf32": element a_i in row groupID (i = 0) or
+// groupID + 8, column thread.
 Position fi::tile::getAtomPosition(Atom atom, int64_t reg, int64_t lane) {
+  if (atom == Atom::MmaA32)
+    return {lane / kQuad + 8 * reg, lane % kQuad};
   Position position = {lane / kQuad + 8 * (reg / 2 % 2),
                        lane % kQuad * 2 + reg % 2};
   if (atom == Atom::MmaA16)
@@ -248,12 +254,17 @@ Position RegisterLayout::getPosition(int64_t reg, int64_t lane,
   AtomInfo atom = getAtomInfo(frag.getAtom());
   Position position = getRegisterPart(reg);
   if (kind != Kind::Columns)
-    position.row += warp * frag.getRepRows() * atom.rows + lane / kQuad;
-  if (kind == Kind::Partial)
-    position.column = lane % kQuad;
-  else if (kind != Kind::Rows)
-    position.column += lane % kQuad * 2;
+    position.row +=
+        warp % frag.getWarps() * frag.getRepRows() * atom.rows + lane / kQuad;
+  if (overColumns())
+    position.column += lane % kQuad * getNeighbours();
   return position;
+}
+
+int64_t RegisterLayout::getNeighbours() const {
+  bool single = kind == Kind::Rows || kind == Kind::Partial ||
+                frag.getAtom() == Atom::MmaA32;
+  return single ? 1 : 2;
 }
 
 std::string fi::tile::drawLayout(RankedTensorType type) {

@@ -44,12 +44,34 @@ LogicalResult CopyKVOp::verify() {
 LogicalResult ReadOp::verify() {
   BufType buffer = getBuffer().getType();
   RankedTensorType tile = getType();
+  int64_t first = getFirst().value_or(0), step = getStep().value_or(1);
+  int64_t columns = tile.getDimSize(1);
   if (tile.getDimSize(0) != buffer.getRows() ||
-      tile.getDimSize(1) != buffer.getColumns() ||
-      tile.getElementType() != buffer.getElement())
+      tile.getElementType() != buffer.getElement() ||
+      (!getFirst() && columns != buffer.getColumns()))
     return emitOpError("expected a tile of the buffer's shape and type, but "
                        "got ")
            << tile << " from " << buffer << " [TILE22]";
+  if (getFirst().has_value() != getStep().has_value() || first < 0 ||
+      step < 1 || first >= buffer.getColumns() ||
+      columns > (buffer.getColumns() - 1 - first) / step + 1)
+    return emitOpError(
+               "expected 'from' of at least 0 and 'step' of at least 1, "
+               "given together, with columns of the buffer, but got ")
+           << columns << " columns from " << first << " step " << step << " of "
+           << buffer << " [TILE22]";
+  return success();
+}
+
+LogicalResult WriteOp::verify() {
+  BufType buffer = getBuffer().getType();
+  RankedTensorType tile = getTile().getType();
+  if (tile.getDimSize(0) != buffer.getRows() ||
+      tile.getElementType() != buffer.getElement() ||
+      tile.getDimSize(1) != buffer.getColumns())
+    return emitOpError("expected a tile of the buffer's shape and type, but "
+                       "got ")
+           << tile << " for " << buffer << " [TILE32]";
   return success();
 }
 

@@ -7,14 +7,16 @@
 //
 // Layouts are anchored at products: their results are accumulator fragments,
 // and all other tiles follow, so that elementwise work and row reductions stay
-// within lanes that share rows. First operands are multiplicand fragments: a
-// change of layout that moves no register for 16-bit types.
+// within lanes that share rows. First operands of 16 bits are multiplicand
+// fragments: a change of layout that moves no register. Tiles of keys that are
+// computed are spread over as many warps as have blocks of 16 rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <numeric>
 
 namespace fi::tile {
 #define GEN_PASS_DEF_FITILEASSIGNLAYOUTS
@@ -72,7 +74,9 @@ struct AssignLayoutsPass
       auto tile = dyn_cast<RankedTensorType>(dot.getA().getType());
       if (!tile)
         return WalkResult::advance();
-      int64_t depth = getAtomInfo(Atom::MmaA16).columns;
+      // Products in f32 take accumulators as they are.
+      bool isWide = tile.getElementType().isF32();
+      int64_t depth = getAtomInfo(isWide ? Atom::MmaC : Atom::MmaA16).columns;
       if (tile.getDimSize(1) % depth != 0) {
         dot.emitOpError("expected a first operand in registers with a multiple "
                         "of ")
@@ -80,6 +84,8 @@ struct AssignLayoutsPass
             << tile.getDimSize(1) << " [SCH4]";
         return WalkResult::interrupt();
       }
+      if (isWide)
+        return WalkResult::advance();
       OpBuilder b(dot);
       auto frag =
           FragAttr::get(&getContext(), Atom::MmaA16, tile.getDimSize(0) / block,
@@ -104,33 +110,37 @@ private:
     Attribute layout = layoutOf(tile.getDimSize(0), tile.getDimSize(1));
     if (!layout)
       return op->emitOpError("expected tiles of ")
-             << 16 * warps << " * n rows or one, and of 8 * n columns, "
-             << kQuad << " or one, but got " << tile << " [SCH4]";
+             << kRows << " * n rows or one, and of " << kQuad
+             << " * n columns or one, but got " << tile << " [SCH4]";
     value.setType(
         RankedTensorType::get(tile.getShape(), tile.getElementType(), layout));
     return success();
   }
 
   Attribute layoutOf(int64_t rows, int64_t columns) {
-    auto frag = [&](int64_t repRows, int64_t repColumns) {
-      return FragAttr::get(&getContext(), Atom::MmaC, repRows, repColumns,
-                           warps);
-    };
-    int64_t repRows = rows / (16 * warps);
-    bool wholeRows = rows % (16 * warps) == 0;
-    if (rows == 1 && columns % 8 == 0)
-      return SliceAttr::get(&getContext(), 0, frag(1, columns / 8));
-    if (!wholeRows)
+    Atom atom = columns % 8 == 0 || columns == 1 ? Atom::MmaC : Atom::MmaA32;
+    int64_t repColumns = columns == 1 ? 1 : columns / getAtomInfo(atom).columns;
+    bool wholeColumns = columns == 1 || columns % kQuad == 0;
+    if (!wholeColumns || (rows != 1 && rows % kRows != 0))
       return {};
+    auto frag = [&](Atom atom, int64_t repColumns) {
+      int64_t holders = rows == 1 ? warps : std::gcd(rows / kRows, warps);
+      int64_t repRows = rows == 1 ? 1 : rows / (kRows * holders);
+      return FragAttr::get(&getContext(), atom, repRows, repColumns, holders);
+    };
+    if (rows == 1)
+      return columns == 1
+                 ? Attribute()
+                 : SliceAttr::get(&getContext(), 0, frag(atom, repColumns));
     if (columns == 1)
-      return SliceAttr::get(&getContext(), 1, frag(repRows, 1));
+      return SliceAttr::get(&getContext(), 1, frag(Atom::MmaC, 1));
     if (columns == kQuad)
-      return PartialAttr::get(&getContext(), frag(repRows, 1));
-    if (columns % 8 == 0)
-      return frag(repRows, columns / 8);
-    return {};
+      return PartialAttr::get(&getContext(), frag(Atom::MmaC, 1));
+    return frag(atom, repColumns);
   }
 
+  /// Rows of a fragment.
+  static constexpr int64_t kRows = 16;
   int64_t warps = 0;
 };
 

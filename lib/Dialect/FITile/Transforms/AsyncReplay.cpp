@@ -15,6 +15,7 @@
 #include "AsyncReplay.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -54,7 +55,7 @@ std::string fi::tile::describeChannel(Value channel) {
 
 SmallVector<Value, 2> fi::tile::getReadBuffers(Operation *op) {
   SmallVector<Value, 2> buffers;
-  if (!isa<CopyRowsOp, CopyKVOp>(op))
+  if (!isa<CopyRowsOp, CopyKVOp, WriteOp>(op))
     for (Value operand : op->getOperands())
       if (isa<BufType>(operand.getType()))
         buffers.push_back(operand);
@@ -122,6 +123,7 @@ public:
                  << describeChannel(channel) << " is not [TILE25]";
         ring.acquired = ring.committed = ring.taken = ring.released = 0;
         ring.groups.clear();
+        ring.committedAt.clear();
       }
       buffers.clear();
     }
@@ -133,8 +135,9 @@ private:
     int64_t depth = 0;
     int64_t acquired = 0, committed = 0, taken = 0, released = 0;
     bool onlyEmptyAhead = true;
-    /// Group of each commit; barriers seen when a slot was released.
-    SmallVector<int64_t> groups;
+    /// Group of each commit, and barriers seen then; barriers seen when a slot
+    /// was released.
+    SmallVector<int64_t> groups, committedAt;
     SmallVector<int64_t> releasedAt;
   };
 
@@ -178,7 +181,15 @@ private:
              << ring.taken % ring.depth << " of "
              << describeChannel(op.getChannel()) << " [TILE25]";
     buffers[op.getBuffer()] = {op.getChannel(), ring.taken};
-    int64_t later = groups - 1 - ring.groups[ring.taken++];
+    int64_t number = ring.taken++;
+    if (findings.written.contains(op.getChannel())) {
+      if (ring.committedAt[number] == barriers) {
+        findings.barrierBeforeGet.insert(op);
+        ++barriers;
+      }
+      return success();
+    }
+    int64_t later = groups - 1 - ring.groups[number];
     auto [entry, isNew] = findings.pending.try_emplace(op, later);
     if (!isNew)
       entry->second = std::min(entry->second, later);
@@ -226,7 +237,9 @@ private:
                << describeChannel(commit.getChannel())
                << " is not acquired [TILE25]";
       ++ring.committed;
-      ring.groups.push_back(groups++);
+      bool isWritten = findings.written.contains(commit.getChannel());
+      ring.groups.push_back(isWritten ? -1 : groups++);
+      ring.committedAt.push_back(barriers);
       return success();
     }
     if (auto getting = dyn_cast<GetOp>(op))
@@ -242,7 +255,7 @@ private:
       ring.releasedAt[ring.released++ % ring.depth] = barriers;
       return success();
     }
-    if (isa<CopyRowsOp, CopyKVOp>(op)) {
+    if (isa<CopyRowsOp, CopyKVOp, WriteOp>(op)) {
       for (Value operand : op->getOperands())
         if (isa<BufType>(operand.getType()) &&
             failed(touch(op, operand, /*isRead=*/false)))
@@ -277,8 +290,36 @@ private:
 
 } // namespace
 
+/// A channel is filled by stores or by copies, which are waited for in
+/// different ways.
+static LogicalResult findWritten(ForItemsOp items, ChannelFindings &findings) {
+  llvm::SetVector<Value> copied;
+  items.walk([&](Operation *op) {
+    Value buffer;
+    if (auto write = dyn_cast<WriteOp>(op))
+      buffer = write.getBuffer();
+    else if (auto rows = dyn_cast<CopyRowsOp>(op))
+      buffer = rows.getBuffer();
+    else if (auto keys = dyn_cast<CopyKVOp>(op))
+      buffer = keys.getBuffer();
+    auto acquire = buffer ? buffer.getDefiningOp<AcquireOp>() : AcquireOp();
+    if (acquire && isa<WriteOp>(op))
+      findings.written.insert(acquire.getChannel());
+    else if (acquire)
+      copied.insert(acquire.getChannel());
+  });
+  for (Value channel : copied)
+    if (findings.written.contains(channel))
+      return channel.getDefiningOp()->emitOpError(
+          "expected a channel that is filled by fi_tile.write or by copies, "
+          "but got both [TILE25]");
+  return success();
+}
+
 LogicalResult fi::tile::replayChannels(ForItemsOp items,
                                        ChannelFindings &findings) {
+  if (failed(findWritten(items, findings)))
+    return failure();
   auto matters = [](Operation *op) {
     return usesChannel(op) || !getReadBuffers(op).empty();
   };

@@ -29,6 +29,10 @@ struct ChannelFindings {
   /// Groups that may be under way after a get.
   llvm::DenseMap<mlir::Operation *, int64_t> pending;
   llvm::DenseSet<mlir::Operation *> barrierBeforeAcquire;
+  /// Channels that are filled by stores, for which a barrier is all there is to
+  /// wait for, and the gets that need one.
+  llvm::DenseSet<mlir::Value> written;
+  llvm::DenseSet<mlir::Operation *> barrierBeforeGet;
 };
 
 /// Whether an op acquires, commits, gets or releases.

@@ -52,7 +52,7 @@ public:
               op))
         allowed = Spread::None;
       else if (usesChannel(op) ||
-               isa<CopyRowsOp, CopyKVOp, NVVM::CpAsyncWaitGroupOp,
+               isa<CopyRowsOp, CopyKVOp, WriteOp, NVVM::CpAsyncWaitGroupOp,
                    NVVM::BarrierOp>(op))
         allowed = betweenGroups;
       else

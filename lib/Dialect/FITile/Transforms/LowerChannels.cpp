@@ -107,11 +107,15 @@ private:
       number = after(b, loc, number, acquire.getChannel().getType().getDepth());
       acquire.erase();
     } else if (auto commit = dyn_cast<CommitOp>(op)) {
-      NVVM::CpAsyncCommitGroupOp::create(b, loc);
+      if (!findings.written.contains(commit.getChannel()))
+        NVVM::CpAsyncCommitGroupOp::create(b, loc);
       commit.erase();
     } else if (auto get = dyn_cast<GetOp>(op)) {
-      NVVM::CpAsyncWaitGroupOp::create(b, loc, findings.pending.lookup(op));
-      barrier(b, loc);
+      bool isWritten = findings.written.contains(get.getChannel());
+      if (!isWritten)
+        NVVM::CpAsyncWaitGroupOp::create(b, loc, findings.pending.lookup(op));
+      if (!isWritten || findings.barrierBeforeGet.contains(op))
+        barrier(b, loc);
       Value &number = counters.find(get.getChannel())->second.oldest;
       get.replaceAllUsesWith(
           SlotOp::create(b, loc, get.getChannel(), number).getBuffer());

@@ -7,13 +7,17 @@
 //
 // The first pass of the placed form. What a product reads from memory goes
 // through a channel in shared memory, waited for where it was loaded: keys and
-// values, and the rows of the query. What is computed stays in registers.
+// values, and the rows of the query. Operands that are computed from them, as
+// rows that a region transforms, are read from such a buffer into registers and
+// written to another one, so that the warps of a worker share the work. First
+// operands that are computed in the product's own loop stay in registers.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
-#include "mlir/IR/Dominance.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace fi::tile {
 #define GEN_PASS_DEF_FITILEPLACEOPERANDS
@@ -30,67 +34,78 @@ struct PlaceOperandsPass
     : fi::tile::impl::FITilePlaceOperandsBase<PlaceOperandsPass> {
   void runOnOperation() override {
     known.clear();
+    staged.clear();
     lastChannel = {};
-    llvm::SetVector<Operation *> seen;
+    llvm::SetVector<Operation *> loads;
+    SmallVector<OpOperand *> computed;
     WalkResult result = getOperation().walk([&](DotOp dot) {
       for (OpOperand &operand : dot->getOpOperands().take_front(2)) {
-        Operation *load = operand.get().getDefiningOp();
-        if (isa_and_nonnull<LoadRowsOp, LoadKVOp>(load)) {
-          if (failed(checkUses(load)))
-            return WalkResult::interrupt();
-          seen.insert(load);
-        } else if (operand.getOperandNumber() == 1 &&
-                   isa<RankedTensorType>(operand.get().getType())) {
+        Value value = operand.get();
+        Operation *def = value.getDefiningOp();
+        if (isa_and_nonnull<LoadRowsOp, LoadKVOp>(def)) {
+          loads.insert(def);
+          continue;
+        }
+        bool isSecond = operand.getOperandNumber() == 1;
+        if (!isa<RankedTensorType>(value.getType()) ||
+            (!isSecond && (!def || loopOf(def) == loopOf(dot))))
+          continue;
+        if (!def || !dot->getParentOfType<ForItemsOp>()) {
           dot.emitOpError("expected the second operand of a product to be "
-                          "keys or values as they lie in memory, but got a "
-                          "tile that is computed")
+                          "loaded, or computed for the item, but got a value "
+                          "that a loop carries or that no item has")
               << " [TILE24]";
           return WalkResult::interrupt();
         }
+        computed.push_back(&operand);
       }
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
       return signalPassFailure();
-    for (Operation *load : seen) {
-      if (auto kv = dyn_cast<LoadKVOp>(load))
-        place(kv);
-      else
-        place(cast<LoadRowsOp>(load));
-    }
+    for (OpOperand *operand : computed)
+      collectLoads(operand->get(), loads);
+    for (Operation *load : loads)
+      place(load);
+    // Columns of what was loaded are other values by now.
+    llvm::MapVector<Value, SmallVector<OpOperand *>> byValue;
+    for (OpOperand *operand : computed)
+      byValue[operand->get()].push_back(operand);
+    for (auto &[value, uses] : byValue)
+      stage(value, uses);
   }
 
 private:
-  /// A buffer holds elements as they are in memory.
-  LogicalResult checkUses(Operation *load) {
-    Type tile = getElementTypeOrSelf(load->getResult(0).getType());
-    Type source;
-    if (auto kv = dyn_cast<LoadKVOp>(load)) {
-      auto view = cast<KVViewTypeInterface>(kv.getView().getType());
-      source = kv.getPart() == KVPart::Values ? view.getValueType()
-                                              : view.getKeyType();
-    } else {
-      source = getElementTypeOrSelf(cast<LoadRowsOp>(load).getSource());
-    }
-    if (tile != source)
-      return load->emitOpError("expected operands of products to be loaded in "
-                               "their type in memory, ")
-             << source << ", but got " << tile << " [TILE24]";
-    for (Operation *user : load->getUsers())
-      if (!isa<DotOp>(user))
-        return load->emitOpError("expected a tile that only products read, but "
-                                 "got a use by ")
-               << user->getName() << " [TILE24]";
-    return success();
+  static Operation *loopOf(Operation *op) {
+    Operation *parent = op->getParentOp();
+    while (parent && !isa<ForKeysOp, scf::ForOp>(parent))
+      parent = parent->getParentOp();
+    return parent;
   }
 
-  ChannelOp createChannel(RankedTensorType tile) {
+  /// What `value` is computed from, element by element.
+  void collectLoads(Value value, llvm::SetVector<Operation *> &loads) {
+    SmallVector<Value> work = {value};
+    llvm::SmallDenseSet<Value> seen;
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      Operation *def = next.getDefiningOp();
+      if (!def || !isTile(next.getType()) || !seen.insert(next).second)
+        continue;
+      auto rows = dyn_cast<LoadRowsOp>(def);
+      bool isTable =
+          rows && cast<MemRefType>(rows.getSource().getType()).getRank() != 3;
+      if (isa<LoadKVOp>(def) || (rows && !isTable))
+        loads.insert(def);
+      else if (isPure(def))
+        llvm::append_range(work, def->getOperands());
+    }
+  }
+
+  ChannelOp createChannel(int64_t rows, int64_t columns, Type element) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    SmemAttr layout =
-        getSmemLayout(&getContext(), tile.getDimSize(1), tile.getElementType());
-    auto buffer =
-        BufType::get(&getContext(), tile.getDimSize(0), tile.getDimSize(1),
-                     tile.getElementType(), layout);
+    SmemAttr layout = getSmemLayout(&getContext(), columns, element);
+    auto buffer = BufType::get(&getContext(), rows, columns, element, layout);
     // Channels in the order in which they are made.
     if (lastChannel)
       b.setInsertionPointAfter(lastChannel);
@@ -101,73 +116,165 @@ private:
     return channel;
   }
 
-  /// The last operation of `block` that uses the value, in it or deeper.
-  Operation *lastUse(Value value, Block *block) {
-    Operation *last = nullptr;
-    for (Operation *user : value.getUsers()) {
-      Operation *inBlock = block->findAncestorOpInBlock(*user);
-      if (!last || last->isBeforeInBlock(inBlock))
-        last = inBlock;
-    }
-    return last;
-  }
-
-  void replaceByBuffer(Value tile, Value buffer) {
-    // A product takes a buffer in a tile's place: only the type differs.
-    tile.replaceAllUsesWith(buffer);
-  }
-
-  void place(LoadKVOp load) {
-    // Loops that follow one another share a channel.
-    ChannelOp channel;
-    for (Known &other : known)
-      if (other.part == load.getPart() && other.view == load.getView() &&
-          other.type == load.getType() && other.block != load->getBlock())
-        channel = other.channel;
-    if (!channel)
-      channel = createChannel(load.getType());
-    known.push_back({load.getPart(), load.getView(), load.getType(),
-                     load->getBlock(), channel});
-    OpBuilder b(load);
-    Location loc = load.getLoc();
-    auto free = AcquireOp::create(b, loc, channel);
-    CopyKVOp::create(b, loc, load.getPart(), load.getView(), load.getItem(),
-                     load.getKey(), free, Value(), Value());
-    CommitOp::create(b, loc, channel);
-    // The copy is waited for where it is first read.
-    Operation *first = firstUse(load.getResult(), load->getBlock());
-    b.setInsertionPoint(first);
-    auto ready = GetOp::create(b, loc, channel);
-    b.setInsertionPointAfter(lastUse(load.getResult(), load->getBlock()));
-    ReleaseOp::create(b, loc, channel);
-    replaceByBuffer(load.getResult(), ready);
-    load.erase();
-  }
-
-  Operation *firstUse(Value value, Block *block) {
-    Operation *first = nullptr;
-    for (Operation *user : value.getUsers()) {
+  /// The first and the last operation of `block` that is among `users` or holds
+  /// one.
+  static std::pair<Operation *, Operation *>
+  rangeOf(ArrayRef<Operation *> users, Block *block) {
+    Operation *first = nullptr, *last = nullptr;
+    for (Operation *user : users) {
       Operation *inBlock = block->findAncestorOpInBlock(*user);
       if (!first || inBlock->isBeforeInBlock(first))
         first = inBlock;
+      if (!last || last->isBeforeInBlock(inBlock))
+        last = inBlock;
     }
-    return first;
+    return {first, last};
   }
 
-  void place(LoadRowsOp load) {
-    ChannelOp channel = createChannel(load.getType());
+  /// The type of what is loaded as it lies in memory.
+  static Type elementInMemory(Operation *load) {
+    if (auto kv = dyn_cast<LoadKVOp>(load)) {
+      auto view = cast<KVViewTypeInterface>(kv.getView().getType());
+      return kv.getPart() == KVPart::Values ? view.getValueType()
+                                            : view.getKeyType();
+    }
+    return getElementTypeOrSelf(cast<LoadRowsOp>(load).getSource());
+  }
+
+  ChannelOp channelOf(Operation *load, RankedTensorType tile, Type element) {
+    auto kv = dyn_cast<LoadKVOp>(load);
+    auto create = [&] {
+      return createChannel(tile.getDimSize(0), tile.getDimSize(1), element);
+    };
+    if (!kv)
+      return create();
+    // Loops that follow one another share a channel.
+    ChannelOp channel;
+    for (Known &other : known)
+      if (other.part == kv.getPart() && other.view == kv.getView() &&
+          other.type == tile && other.block != kv->getBlock())
+        channel = other.channel;
+    if (!channel)
+      channel = create();
+    known.push_back(
+        {kv.getPart(), kv.getView(), tile, kv->getBlock(), channel});
+    return channel;
+  }
+
+  /// A tile of a buffer, widened to `type`; all columns without `step`.
+  static Value readFrom(OpBuilder &b, Value buffer, RankedTensorType type,
+                        Type element, int64_t first = 0, int64_t step = 0) {
+    Location loc = buffer.getLoc();
+    IntegerAttr firstAttr, stepAttr;
+    if (step) {
+      firstAttr = b.getI64IntegerAttr(first);
+      stepAttr = b.getI64IntegerAttr(step);
+    }
+    Value read = ReadOp::create(b, loc, type.clone(element), buffer, firstAttr,
+                                stepAttr);
+    if (element == type.getElementType())
+      return read;
+    return arith::ExtFOp::create(b, loc, type, read);
+  }
+
+  /// The copy is waited for where it is first used.
+  void place(Operation *load) {
+    Value tile = load->getResult(0);
+    auto type = cast<RankedTensorType>(tile.getType());
+    Type element = elementInMemory(load);
+    Block *block = load->getBlock();
+    ChannelOp channel = channelOf(load, type, element);
     OpBuilder b(load);
-    Location loc = load.getLoc();
+    Location loc = load->getLoc();
     auto free = AcquireOp::create(b, loc, channel);
-    CopyRowsOp::create(b, loc, load.getSource(), load.getItem(), free,
-                       load.getGroup());
+    if (auto kv = dyn_cast<LoadKVOp>(load)) {
+      CopyKVOp::create(b, loc, kv.getPart(), kv.getView(), kv.getItem(),
+                       kv.getKey(), free, Value(), Value());
+    } else {
+      auto rows = cast<LoadRowsOp>(load);
+      CopyRowsOp::create(b, loc, rows.getSource(), rows.getItem(), free,
+                         rows.getGroup());
+    }
     CommitOp::create(b, loc, channel);
-    b.setInsertionPoint(firstUse(load.getResult(), load->getBlock()));
+    b.setInsertionPoint(
+        rangeOf(llvm::to_vector(load->getUsers()), block).first);
     auto ready = GetOp::create(b, loc, channel);
-    b.setInsertionPointAfter(lastUse(load.getResult(), load->getBlock()));
+    // A product takes a buffer in a tile's place: only the type differs. For
+    // others it is read: as a whole, or the columns that are asked for.
+    Operation *lastRead = ready;
+    SmallVector<Operation *> products, replaced;
+    Value whole;
+    for (OpOperand &use : llvm::make_early_inc_range(tile.getUses())) {
+      Operation *user = use.getOwner();
+      if (isa<DotOp>(user) && use.getOperandNumber() < 2) {
+        products.push_back(user);
+        use.set(ready);
+      } else if (auto columns = dyn_cast<ColumnsOp>(user)) {
+        Value read = readFrom(b, ready, columns.getType(), element,
+                              columns.getFirst(), columns.getStep());
+        lastRead = read.getDefiningOp();
+        columns.getResult().replaceAllUsesWith(read);
+        replaced.push_back(columns);
+      } else {
+        if (!whole) {
+          whole = readFrom(b, ready, type, element);
+          lastRead = whole.getDefiningOp();
+        }
+        use.set(whole);
+      }
+    }
+    b.setInsertionPointAfter(
+        products.empty() ? lastRead : rangeOf(products, block).second);
     ReleaseOp::create(b, loc, channel);
-    replaceByBuffer(load.getResult(), ready);
-    load.erase();
+    for (Operation *op : replaced)
+      op->erase();
+    load->erase();
+  }
+
+  /// Lays a computed operand out where products read it.
+  void stage(Value value, ArrayRef<OpOperand *> uses) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<Operation *> products;
+    for (OpOperand *use : uses)
+      products.push_back(use->getOwner());
+    // What no item needs to compute is laid out for each.
+    Block &items =
+        products.front()->getParentOfType<ForItemsOp>().getBody().front();
+    OpBuilder b = OpBuilder::atBlockBegin(&items);
+    Operation *def = value.getDefiningOp();
+    Block *block = &items;
+    if (items.findAncestorOpInBlock(*def)) {
+      b.setInsertionPointAfter(def);
+      block = def->getBlock();
+    }
+    Location loc = value.getLoc();
+    ChannelOp channel = stagingChannel(type, block);
+    auto free = AcquireOp::create(b, loc, channel);
+    WriteOp::create(b, loc, value, free);
+    CommitOp::create(b, loc, channel);
+    auto [first, last] = rangeOf(products, block);
+    b.setInsertionPoint(first);
+    auto ready = GetOp::create(b, loc, channel);
+    b.setInsertionPointAfter(last);
+    ReleaseOp::create(b, loc, channel);
+    for (OpOperand *use : uses)
+      use->set(ready);
+  }
+
+  /// Loops over keys that follow one another share channels.
+  ChannelOp stagingChannel(RankedTensorType type, Block *block) {
+    bool inLoop = isa<ForKeysOp>(block->getParentOp());
+    for (Staged &other : staged)
+      if (inLoop && other.type == type && other.inLoop &&
+          !other.blocks.contains(block)) {
+        other.blocks.insert(block);
+        return other.channel;
+      }
+    ChannelOp channel = createChannel(type.getDimSize(0), type.getDimSize(1),
+                                      type.getElementType());
+    staged.push_back({type, inLoop, {}, channel});
+    staged.back().blocks.insert(block);
+    return channel;
   }
 
   struct Known {
@@ -178,6 +285,13 @@ private:
     ChannelOp channel;
   };
   SmallVector<Known> known;
+  struct Staged {
+    RankedTensorType type;
+    bool inLoop;
+    llvm::SmallPtrSet<Block *, 4> blocks;
+    ChannelOp channel;
+  };
+  SmallVector<Staged> staged;
   ChannelOp lastChannel;
 };
 

@@ -7,9 +7,9 @@
 //
 // Kernels whose channels are lowered: buffers are slots with numbers, which are
 // computed as the replay goes; copies belong to groups that are committed and
-// waited for. A slot may be read when the group of its copies has arrived and
-// all warps have been at a barrier since; it may be filled again when all have
-// been at one since it was read.
+// waited for. A slot may be read when the group of its copies has arrived, or
+// it was written, and all warps have been at a barrier since; it may be filled
+// again when all have been at one since it was read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ static bool isBarrier(Operation *op) {
 
 static bool isEvent(Operation *op) {
   return isBarrier(op) || !getReadBuffers(op).empty() ||
-         isa<CopyRowsOp, CopyKVOp, SlotOp, NVVM::CpAsyncCommitGroupOp,
+         isa<CopyRowsOp, CopyKVOp, WriteOp, SlotOp, NVVM::CpAsyncCommitGroupOp,
              NVVM::CpAsyncWaitGroupOp>(op);
 }
 
@@ -69,8 +69,8 @@ private:
     /// The copy may be of nothing.
     bool empty = false;
     /// Barriers when this thread knew that the copy had arrived, and when the
-    /// slot was read last.
-    std::optional<int64_t> arrivedAt, readAt;
+    /// slot was read last, or written.
+    std::optional<int64_t> arrivedAt, readAt, writtenAt;
   };
   using Place = std::pair<Value, int64_t>;
 
@@ -197,7 +197,27 @@ private:
       return op->emitOpError("expected earlier copies into slot ")
              << place->second << " of " << describeChannel(place->first)
              << " to be waited for before it is filled again [TILE30]";
-    slot = {groups, (!isSame || slot.empty) && mayCopyNothing(op), {}, {}};
+    slot = {groups, (!isSame || slot.empty) && mayCopyNothing(op), {}, {}, {}};
+    return success();
+  }
+
+  LogicalResult write(WriteOp op) {
+    FailureOr<Place> place = placeOf(op, op.getBuffer());
+    if (failed(place))
+      return failure();
+    Slot &slot = slots[*place];
+    if (slot.readAt && *slot.readAt == barriers)
+      return op->emitOpError("expected a barrier between the last read of "
+                             "slot ")
+             << place->second << " of " << describeChannel(place->first)
+             << " and what is written there: another warp may still be reading "
+                "it [TILE30]";
+    if (slot.group && !slot.arrivedAt && !slot.empty)
+      return op->emitOpError("expected earlier copies into slot ")
+             << place->second << " of " << describeChannel(place->first)
+             << " to be waited for before it is written [TILE30]";
+    slot = {};
+    slot.writtenAt = barriers;
     return success();
   }
 
@@ -211,6 +231,13 @@ private:
              << expected << " slot " << place->second << " of "
              << describeChannel(place->first) << " before it is read";
     };
+    if (slot.writtenAt) {
+      if (*slot.writtenAt == barriers)
+        return fail("a barrier behind what is written to")
+               << ": other warps have written parts of it [TILE30]";
+      slot.readAt = barriers;
+      return success();
+    }
     if (!slot.group)
       return fail("a copy into") << " [TILE30]";
     if (*slot.group == groups)
@@ -279,6 +306,8 @@ private:
       return copy(op, rows.getBuffer());
     if (auto keys = dyn_cast<CopyKVOp>(op))
       return copy(op, keys.getBuffer());
+    if (auto store = dyn_cast<WriteOp>(op))
+      return write(store);
     if (isa<NVVM::CpAsyncCommitGroupOp>(op)) {
       ++groups;
       return success();

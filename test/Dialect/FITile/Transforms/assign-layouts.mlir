@@ -59,8 +59,8 @@ fi_tile.kernel @rows(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, ti
 // -----
 
 fi_tile.kernel @columns(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4>) {
-  // expected-error @below {{'arith.constant' op expected tiles of 64 * n rows or one, and of 8 * n columns, 4 or one, but got 'tensor<64x12xf32>' [SCH4]}}
-  %t = arith.constant dense<0.0> : tensor<64x12xf32>
+  // expected-error @below {{'arith.constant' op expected tiles of 16 * n rows or one, and of 4 * n columns or one, but got 'tensor<64x10xf32>' [SCH4]}}
+  %t = arith.constant dense<0.0> : tensor<64x10xf32>
   fi_tile.return
 }
 
@@ -82,6 +82,60 @@ fi_tile.kernel @keys(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, ti
     %b = fi_tile.get %c : !chan
     // expected-error @below {{'fi_tile.dot' op expected a first operand in registers with a multiple of 16 columns, so 'tile_keys' of as many, but got 24 [SCH4]}}
     %o = fi_tile.dot %p, %b : tensor<64x24xf16>, !buf -> tensor<64x64xf32>
+    fi_tile.release %c : !chan
+  }
+  fi_tile.return
+}
+
+// -----
+
+!buf = !fi_tile.buf<20x64xf32, #fi_tile.smem<pitch = 256, swizzle = 128>>
+!chan = !fi_tile.chan<20x64xf32, #fi_tile.smem<pitch = 256, swizzle = 128>, depth = 1>
+fi_tile.kernel @wide_keys(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 20, warps = 4>) {
+  %c = fi_tile.channel : !chan
+  %p = arith.constant dense<1.0> : tensor<64x20xf32>
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.dot' op expected a first operand in registers with a multiple of 8 columns, so 'tile_keys' of as many, but got 20 [SCH4]}}
+    %o = fi_tile.dot %p, %b : tensor<64x20xf32>, !buf -> tensor<64x64xf32>
+    fi_tile.release %c : !chan
+  }
+  fi_tile.return
+}
+
+// -----
+
+// Tiles of keys are spread over as many warps as have blocks of 16 rows. Halves of
+// rows may have blocks of 4 columns. What is multiplied in f32 stays as it is.
+#schedule = #fi.schedule<tile_rows = 64, tile_keys = 48, warps = 4>
+!buf = !fi_tile.buf<48x24xf32, #fi_tile.smem<pitch = 144>>
+!chan = !fi_tile.chan<48x24xf32, #fi_tile.smem<pitch = 144>, depth = 1>
+// CHECK-DAG: #[[SCORES:.*]] = #fi_tile.frag<mma_c, rep = [1, 6], warps = 4>
+// CHECK-DAG: #[[OUT:.*]] = #fi_tile.frag<mma_c, rep = [1, 3], warps = 4>
+// CHECK-DAG: #[[HALVES:.*]] = #fi_tile.frag<mma_a32, rep = [3, 3], warps = 1>
+// CHECK-DAG: #[[KEYS:.*]] = #fi_tile.frag<mma_c, rep = [3, 1], warps = 1>
+// CHECK-DAG: #[[PAIRS:.*]] = #fi_tile.frag<mma_a32, rep = [1, 3], warps = 4>
+// CHECK-DAG: #[[KEY:.*]] = #fi_tile.slice<1, #[[KEYS]]>
+// CHECK-DAG: #[[PAIR:.*]] = #fi_tile.slice<0, #[[PAIRS]]>
+// CHECK-DAG: #[[FOUR:.*]] = #fi_tile.partial<#[[KEYS]]>
+// CHECK-LABEL: fi_tile.kernel @transforms
+fi_tile.kernel @transforms(%w: !fi_tile.work) schedule(#schedule) {
+  %c = fi_tile.channel : !chan
+  %zero = arith.constant 0 : index
+  %p = arith.constant dense<1.0> : tensor<64x48xf32>
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !chan
+    // CHECK: fi_tile.read %{{.*}} from 12 step 1 : !buf -> tensor<48x12xf32, #[[HALVES]]>
+    %half = fi_tile.read %b from 12 step 1 : !buf -> tensor<48x12xf32>
+    // CHECK: fi_tile.read %{{.*}} from 0 step 2 : !buf -> tensor<48x4xf32, #[[FOUR]]>
+    %four = fi_tile.read %b from 0 step 2 : !buf -> tensor<48x4xf32>
+    // CHECK: fi_tile.iota %{{.*}} : tensor<48x1xindex, #[[KEY]]>
+    %key = fi_tile.iota %zero : tensor<48x1xindex>
+    // CHECK: fi_tile.iota %{{.*}} : tensor<1x12xindex, #[[PAIR]]>
+    %pair = fi_tile.iota %zero : tensor<1x12xindex>
+    // CHECK-NOT: relayout
+    // CHECK: fi_tile.dot %{{.*}}, %{{.*}} : tensor<64x48xf32, #[[SCORES]]>, !buf -> tensor<64x24xf32, #[[OUT]]>
+    %o = fi_tile.dot %p, %b : tensor<64x48xf32>, !buf -> tensor<64x24xf32>
     fi_tile.release %c : !chan
   }
   fi_tile.return

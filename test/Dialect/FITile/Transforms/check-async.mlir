@@ -714,3 +714,66 @@ fi_tile.kernel @warps(%k: !k, %w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+#s = #fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, stages = 1>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+!chan = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+// A buffer is written while it is acquired.
+fi_tile.kernel @late(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %t = arith.constant dense<1.0> : tensor<16x64xf16>
+    %f = fi_tile.acquire %c : !chan
+    fi_tile.commit %c : !chan
+    // expected-error @below {{'fi_tile.write' op expected an acquired buffer to copy into, but slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>) is committed and not gotten [TILE29]}}
+    fi_tile.write %t to %f : tensor<16x64xf16>, !buf
+    %b = fi_tile.get %c : !chan
+    fi_tile.release %c : !chan
+  }
+  fi_tile.return
+}
+
+// -----
+
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+#s = #fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, stages = 1>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+!chan = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+// What is written is there behind a barrier.
+fi_tile.kernel @unseen(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %zero = arith.constant 0 : index
+  fi_tile.for_items %it in %w {
+    %t = arith.constant dense<1.0> : tensor<16x64xf16>
+    %b = fi_tile.slot %c[%zero] : !chan
+    fi_tile.write %t to %b : tensor<16x64xf16>, !buf
+    // expected-error @below {{'fi_tile.read' op expected a barrier behind what is written to slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>) before it is read: other warps have written parts of it [TILE30]}}
+    %r = fi_tile.read %b : !buf -> tensor<16x64xf16>
+    nvvm.barrier0
+  }
+  fi_tile.return
+}
+
+// -----
+
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+#s = #fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, stages = 1>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+!chan = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+// The next item's is written behind another one.
+fi_tile.kernel @again(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %zero = arith.constant 0 : index
+  fi_tile.for_items %it in %w {
+    %t = arith.constant dense<1.0> : tensor<16x64xf16>
+    %b = fi_tile.slot %c[%zero] : !chan
+    // expected-error @below {{'fi_tile.write' op expected a barrier between the last read of slot 0 of channel 0 (!fi_tile.chan<16x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>) and what is written there: another warp may still be reading it [TILE30]}}
+    fi_tile.write %t to %b : tensor<16x64xf16>, !buf
+    nvvm.barrier0
+    %r = fi_tile.read %b : !buf -> tensor<16x64xf16>
+  }
+  fi_tile.return
+}

@@ -286,3 +286,81 @@ fi_tile.kernel @branch(%x: i1, %w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+// What is written is there after a barrier: no group of copies, and none to wait for. One
+// barrier is enough for both buffers; the next tile's copies stay under way. The channels
+// of the copies lie between the release of what was written and the next acquire.
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!kv = !fi.ragged_kv<2x64xf16>
+!k = memref<?x2x64xf16>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+!one = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+// CHECK-LABEL: fi_tile.kernel @written
+fi_tile.kernel @written(%k: !k, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, stages = 1>) {
+  %kc = fi_tile.channel : !one
+  %xc = fi_tile.channel : !one
+  %yc = fi_tile.channel : !one
+  %kv = fi_tile.view %k, %k : !k, !k -> !kv
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.for_keys
+    // CHECK: fi_tile.copy_kv
+    // CHECK-NEXT: nvvm.cp.async.commit.group
+    // CHECK-NEXT: nvvm.cp.async.wait.group 0
+    // CHECK-NEXT: nvvm.barrier0
+    // CHECK: fi_tile.read
+    // CHECK-NEXT: fi_tile.slot
+    // CHECK-NEXT: fi_tile.write
+    // CHECK-NEXT: fi_tile.slot
+    // CHECK-NEXT: fi_tile.write
+    // CHECK-NEXT: nvvm.barrier0
+    // CHECK-NEXT: fi_tile.slot
+    // CHECK-NEXT: fi_tile.slot
+    // CHECK-NEXT: fi_tile.dot
+    // CHECK-NOT: nvvm.barrier0
+    // CHECK: }
+    fi_tile.for_keys %t in %it all step 16 {
+      %f = fi_tile.acquire %kc : !one
+      fi_tile.copy_kv keys %kv[%it, %t] to %f : !kv, !buf
+      fi_tile.commit %kc : !one
+      %a = fi_tile.get %kc : !one
+      %tile = fi_tile.read %a : !buf -> tensor<16x64xf16>
+      fi_tile.release %kc : !one
+      %x = fi_tile.acquire %xc : !one
+      fi_tile.write %tile to %x : tensor<16x64xf16>, !buf
+      fi_tile.commit %xc : !one
+      %y = fi_tile.acquire %yc : !one
+      fi_tile.write %tile to %y : tensor<16x64xf16>, !buf
+      fi_tile.commit %yc : !one
+      %xr = fi_tile.get %xc : !one
+      %yr = fi_tile.get %yc : !one
+      %s = fi_tile.dot %xr, %yr transpose : !buf, !buf -> tensor<16x16xf32>
+      fi_tile.release %xc : !one
+      fi_tile.release %yc : !one
+      fi_tile.yield
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!k = memref<?x2x64xf16>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+!one = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+fi_tile.kernel @both(%k: !k, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>) {
+  // expected-error @below {{'fi_tile.channel' op expected a channel that is filled by fi_tile.write or by copies, but got both [TILE25]}}
+  %c = fi_tile.channel : !one
+  fi_tile.for_items %it in %w {
+    %t = arith.constant dense<1.0> : tensor<16x64xf16>
+    %f = fi_tile.acquire %c : !one
+    fi_tile.write %t to %f : tensor<16x64xf16>, !buf
+    fi_tile.copy_rows %k[%it] to %f group 1 : !k, !buf
+    fi_tile.commit %c : !one
+    %a = fi_tile.get %c : !one
+    fi_tile.release %c : !one
+  }
+  fi_tile.return
+}

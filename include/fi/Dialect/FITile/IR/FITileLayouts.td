@@ -27,7 +27,8 @@ class FITile_RegisterAttr<string name, string attrMnemonic>
                   [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]>;
 
 def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
-    I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">]> {
+    I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">,
+    I32EnumAttrCase<"MmaA32", 2, "mma_a32">]> {
   let cppNamespace = "::fi::tile";
   let genSpecializedAttr = 0;
 }
@@ -37,12 +38,14 @@ def FITile_FragAttr : FITile_RegisterAttr<"Frag", "frag"> {
   let description = [{
     An atom, which is a block that one warp holds in a fixed pattern, repeated
     `rep` times along rows and columns (columns vary faster in the order of
-    registers), and `warps` of these one below the other.
+    registers), and `warps` of these one below the other. Where a worker has more
+    warps than the layout, warp `w` holds what warp `w % warps` does.
 
-    | atom | block | registers of a lane | PTX ISA, mma.m16n8k16 |
+    | atom | block | registers of a lane | PTX ISA |
     |---|---|---|---|
-    | `mma_c` | 16 x 8 | 4 | accumulator C/D |
-    | `mma_a16` | 16 x 16 | 8 | multiplicand A of 16 bits |
+    | `mma_c` | 16 x 8 | 4 | accumulator C/D of mma.m16n8k16 |
+    | `mma_a16` | 16 x 16 | 8 | multiplicand A of 16 bits of mma.m16n8k16 |
+    | `mma_a32` | 16 x 4 | 2 | multiplicand A of mma.m16n8k4, tf32 |
 
     Example: `tensor<64x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>`
   }];

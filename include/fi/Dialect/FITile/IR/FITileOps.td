@@ -462,7 +462,8 @@ def FITile_DotOp : FITile_Op<"dot", [
   let summary = "matrix product with accumulation in f32";
   let description = [{
     `a [m, k]` times `b [k, n]`, or `b [n, k]` with `transpose`, plus `acc` if given.
-    In the placed form operands may lie in buffers, `b` always does.
+    In the placed form operands may lie in buffers, `b` always does. If their types
+    differ, both are f16, bf16 or f32 there, and are multiplied in f32.
 
     Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
   }];

@@ -146,12 +146,32 @@ def FITile_LocateOp : FITile_Op<"locate", [MemoryEffects<[MemRead]>]> {
 def FITile_ReadOp : FITile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "tile of a buffer, in registers";
   let description = [{
-    Example: `%q = fi_tile.read %b : !fi_tile.buf<...> -> tensor<128x128xf16, #a>`
+    Column `c` of the tile is column `first + c * step` of the buffer: all of them, one
+    half, or every other one.
+
+    Example: `%y = fi_tile.read %b from 1 step 2 : !fi_tile.buf<...> -> tensor<64x64xf16, #c>`
   }];
-  let arguments = (ins FITile_BufType:$buffer);
+  let arguments = (ins FITile_BufType:$buffer, OptionalAttr<I64Attr>:$first,
+                       OptionalAttr<I64Attr>:$step);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
-    $buffer attr-dict `:` qualified(type($buffer)) `->` type($result)
+    $buffer (`from` $first^ `step` $step)? attr-dict `:`
+    qualified(type($buffer)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_WriteOp : FITile_Op<"write", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "fills an acquired buffer with a tile";
+  let description = [{
+    All threads of the worker write their elements; they see those of others after
+    the commit and a get.
+
+    Example: `fi_tile.write %x to %b : tensor<64x64xf32, #c>, !fi_tile.buf<...>`
+  }];
+  let arguments = (ins FITile_Tile:$tile, FITile_BufType:$buffer);
+  let assemblyFormat = [{
+    $tile `to` $buffer attr-dict `:` type($tile) `,` qualified(type($buffer))
   }];
   let hasVerifier = 1;
 }

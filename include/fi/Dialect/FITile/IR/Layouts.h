@@ -50,6 +50,9 @@ public:
   bool overRows() const { return kind != Kind::Columns; }
   bool overColumns() const { return kind != Kind::Rows; }
   bool isPartial() const { return kind == Kind::Partial; }
+  /// Columns that a lane holds in neighbouring registers; what a lane adds to
+  /// columns is a multiple of it.
+  int64_t getNeighbours() const;
 
   /// The element that a register holds.
   Position getPosition(int64_t reg, int64_t lane, int64_t warp) const;

@@ -1,0 +1,137 @@
+//===- Buffers.cpp - tiles between buffers and registers ------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elements of buffers in shared memory, one by one or by pairs: any column can
+// be read into any register.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NVVMLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+void NVVMLowering::visitBuffer(
+    RankedTensorType tile, BufType type, Value buffer, int64_t first,
+    int64_t step, llvm::function_ref<void(int64_t, int64_t, Value)> visit) {
+  RegisterLayout layout = *RegisterLayout::of(tile);
+  SmemAttr smem = type.getLayout();
+  int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
+  int64_t group = layout.getNeighbours();
+  // Neighbours are accessed at once where they are so in the buffer, aligned.
+  int64_t count = step == 1 && first % group == 0 ? group : 1;
+  Value laneBytes, turn, rowBytes;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.restoreInsertionPoint(entry.saveInsertionPoint());
+    auto times = [&](Value value, int64_t by) -> Value {
+      return arith::MulIOp::create(b, loc, value, i32(by));
+    };
+    laneBytes = times(toI32(laneColumn(layout)), step * bytes);
+    rowBytes = times(toI32(laneRow(layout)), smem.getPitch());
+    // Rows of registers are multiples of 8 apart: the lane decides a swizzle.
+    turn =
+        times(arith::DivUIOp::create(b, loc, lane32, i32(kQuad)), kChunkBytes);
+  }
+  Value start = arith::AddIOp::create(b, loc, buffer, rowBytes);
+  for (int64_t reg = 0; reg < layout.getRegisters(); reg += count) {
+    Position part = layout.getRegisterPart(reg);
+    int64_t column = part.column;
+    Value place = add32(laneBytes, (first + column * step) * bytes);
+    if (smem.getSwizzle())
+      place = arith::XOrIOp::create(b, loc, place, turn);
+    Value at = arith::AddIOp::create(b, loc, start, place);
+    visit(reg, count, sharedPointerAt(add32(at, part.row * smem.getPitch())));
+  }
+}
+
+LogicalResult NVVMLowering::lowerRead(ReadOp op) {
+  BufType type = op.getBuffer().getType();
+  RankedTensorType tile = op.getType();
+  if (failed(RegisterLayout::of(tile)))
+    return op.emitOpError("expected a tile with a layout: run "
+                          "fi-tile-assign-layouts first");
+  Type element = tile.getElementType();
+  SmallVector<Value> registers(layoutOf(op.getResult()).getRegisters());
+  visitBuffer(
+      tile, type, map.lookup(op.getBuffer()), op.getFirst().value_or(0),
+      op.getStep().value_or(1), [&](int64_t reg, int64_t count, Value pointer) {
+        Type loadedType =
+            count == 1 ? element : Type(VectorType::get({count}, element));
+        Value loaded =
+            LLVM::LoadOp::create(b, loc, loadedType, pointer,
+                                 count * element.getIntOrFloatBitWidth() / 8);
+        for (int64_t i = 0; i < count; ++i)
+          registers[reg + i] = count == 1 ? loaded : extract(loaded, i);
+      });
+  map.map(op.getResult(), fromElements(registers));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
+  BufType type = op.getBuffer().getType();
+  RankedTensorType tile = op.getTile().getType();
+  FailureOr<RegisterLayout> layout = RegisterLayout::of(tile);
+  if (failed(layout))
+    return op.emitOpError("expected a tile with a layout: run "
+                          "fi-tile-assign-layouts first");
+  OpBuilder::InsertionGuard guard(b);
+  if (Value writes = isHolder(layout->getFrag())) {
+    auto branch = scf::IfOp::create(b, loc, writes, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  Value registers = map.lookup(op.getTile());
+  visitBuffer(
+      tile, type, map.lookup(op.getBuffer()), /*first=*/0, /*step=*/1,
+      [&](int64_t reg, int64_t count, Value pointer) {
+        Value elements = count == 1 ? extract(registers, reg)
+                                    : shuffle(registers, {reg, reg + 1});
+        LLVM::StoreOp::create(b, loc, elements, pointer,
+                              count * tile.getElementTypeBitWidth() / 8);
+      });
+  return success();
+}
+
+/// Free where every element stays in its lane and warp.
+LogicalResult NVVMLowering::lowerColumns(ColumnsOp op) {
+  FailureOr<RegisterLayout> from = RegisterLayout::of(op.getSource().getType());
+  FailureOr<RegisterLayout> to = RegisterLayout::of(op.getType());
+  if (failed(from) || failed(to))
+    return op.emitOpError("expected tiles with layouts: run "
+                          "fi-tile-assign-layouts first");
+  int64_t first = op.getFirst(), step = op.getStep();
+  SmallVector<int64_t> indices;
+  for (int64_t reg = 0; reg < to->getRegisters(); ++reg) {
+    std::optional<int64_t> source;
+    for (int64_t other = 0; other < from->getRegisters() && !source; ++other) {
+      bool same = true;
+      for (int64_t l = 0; same && l < kLanes; ++l)
+        for (int64_t w = 0; same && w < schedule.getWarps(); ++w) {
+          Position wanted = to->getPosition(reg, l, w);
+          wanted.column = first + wanted.column * step;
+          same = from->getPosition(other, l, w) == wanted;
+        }
+      if (same)
+        source = other;
+    }
+    if (!source) {
+      InFlightDiagnostic diag = op.emitOpError(
+          "expected columns that every lane holds itself; those of what a "
+          "buffer holds are read by fi_tile.read");
+      diag.attachNote() << "from " << op.getSource().getType() << ": "
+                        << drawLayout(op.getSource().getType());
+      return diag;
+    }
+    indices.push_back(*source);
+  }
+  map.map(op.getResult(), shuffle(map.lookup(op.getSource()), indices));
+  return success();
+}
