@@ -46,13 +46,29 @@ module {
 
 // -----
 
-!q = tensor<?x8x16xf32>
-!kv = !fi.ragged_kv<2x16xf32>
-!k = tensor<?x2x16xf32>
+!q = tensor<?x8x16xf16>
+!kv = !fi.ragged_kv<2x16xf16>
+!k = tensor<?x2x16xf16>
 module attributes {fi.target = #fi.target<sm_80>} {
 // CHECK-LABEL: fi.program @gpu
 // CHECK: schedules([#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 2, lanes = 4, max_rows = 16>, #fi.schedule<tile_rows = 32, tile_keys = 32, warps = 2, stages = 3, lanes = 4, max_rows = 32>, #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>])
 fi.program @gpu run(%q: !q, %k: !k) -> (!q) {
+  %kv = fi.view.ragged %k, %k : !k, !k -> !kv
+  %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !q
+  fi.return %o : !q
+}
+}
+
+// -----
+
+// Numbers of f32 are split into several for a product: fewer rows a warp.
+!q = tensor<?x8x16xf32>
+!kv = !fi.ragged_kv<2x16xf32>
+!k = tensor<?x2x16xf32>
+module attributes {fi.target = #fi.target<sm_80>} {
+// CHECK-LABEL: fi.program @gpu_f32
+// CHECK: schedules([#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 2, lanes = 4, max_rows = 16>, #fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, stages = 2, lanes = 4>])
+fi.program @gpu_f32 run(%q: !q, %k: !k) -> (!q) {
   %kv = fi.view.ragged %k, %k : !k, !k -> !kv
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !q
   fi.return %o : !q
