@@ -82,6 +82,8 @@ public:
       visible = &run.visibleKeys[number];
     if (attention.hasTransforms && number < run.transformedScores.size())
       transformed = &run.transformedScores[number];
+    if (attention.isAdditive && number < run.weightedSums.size())
+      sums = &run.weightedSums[number];
     scale = attention.scaleNumber.value_or(1);
     if (attention.scale >= 0)
       scale = run.arguments[attention.scale].getNumber();
@@ -112,7 +114,7 @@ private:
   const BackendRun &run;
   std::vector<RequestLengths> lengths;
   std::vector<int64_t> offsets;
-  const HostTensor *visible = nullptr, *transformed = nullptr;
+  const HostTensor *visible = nullptr, *transformed = nullptr, *sums = nullptr;
   double scale = 1, largestCapture = 0;
   std::map<std::pair<int, int64_t>, KeyMagnitudes> cache;
 };
@@ -257,6 +259,15 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
     magnitude += score * largestPosition(request);
   terms.scoreError = std::max(terms.scoreError,
                               roundings * unitRoundoff(DType::F32) * magnitude);
+  if (sums && row < sums->getSize(0) && head < sums->getSize(1)) {
+    terms.weightedSum += sums->getFloat({row, head, 0});
+    terms.weightedSquares += sums->getFloat({row, head, 1});
+  } else if (attention.isAdditive) {
+    // Without the reference: no weight is larger than a score, or than 1.
+    double term = keys.value * std::max(magnitude, 1.0);
+    terms.weightedSum += static_cast<double>(seen) * term;
+    terms.weightedSquares += static_cast<double>(seen) * term * term;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,21 +350,40 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
   Comparison comparison;
   comparison.name = name;
   auto compareRow = [&](int64_t row, int64_t head) {
-    ErrorTerms terms;
-    terms.out = a.getType();
-    terms.independent = options.independent;
+    // Those of normalised weights, and of others.
+    std::optional<ErrorTerms> kinds[2];
     for (size_t i : from) {
+      bool isAdditive = signature.attentions[i].isAdditive;
+      if (!kinds[isAdditive])
+        kinds[isAdditive].emplace();
+      ErrorTerms &terms = *kinds[isAdditive];
+      terms.out = a.getType();
+      terms.independent = options.independent;
+      terms.isAdditive = isAdditive;
       const ViewInfo &view = signature.attentions[i].view;
       if (view.values >= 0)
         terms.in = signature.arguments[view.values].type;
       attentions[i].add(terms, row, head);
     }
-    double tolerance =
-        isStatistic ? statisticTolerance(terms, base) : outputTolerance(terms);
+    auto tolerance = [&](double expected) {
+      double sum = 0;
+      for (std::optional<ErrorTerms> &terms : kinds) {
+        if (!terms)
+          continue;
+        terms->output = std::fabs(expected);
+        sum += isStatistic ? statisticTolerance(*terms, base)
+                           : outputTolerance(*terms);
+      }
+      return sum;
+    };
     if (a.getRank() == 2)
-      return compareElement(comparison, {row, head}, a, b, tolerance);
+      return compareElement(comparison, {row, head}, a, b,
+                            tolerance(b.getFloat({row, head})));
+    double same = tolerance(0);
     for (int64_t d = 0; d < a.getSize(2); ++d)
-      compareElement(comparison, {row, head, d}, a, b, tolerance);
+      compareElement(comparison, {row, head, d}, a, b,
+                     kinds[true] ? tolerance(b.getFloat({row, head, d}))
+                                 : same);
   };
   if (options.onlyRows) {
     for (auto [row, head] : *options.onlyRows)

@@ -162,6 +162,7 @@ public:
     reference.onlyRows = options.onlyRows;
     reference.visibleKeys = &visibleKeys;
     reference.transformedScores = &transformedScores;
+    reference.weightedSums = &weightedSums;
   }
 
   std::string describe() const override { return "reference interpreter"; }
@@ -192,11 +193,14 @@ public:
   llvm::ArrayRef<HostTensor> getTransformedScores() const override {
     return transformedScores;
   }
+  llvm::ArrayRef<HostTensor> getWeightedSums() const override {
+    return weightedSums;
+  }
 
 private:
   ProgramOp program;
   ReferenceOptions reference;
-  std::vector<HostTensor> visibleKeys, transformedScores;
+  std::vector<HostTensor> visibleKeys, transformedScores, weightedSums;
 };
 
 } // namespace

@@ -234,6 +234,7 @@ Expected<Signature> SignatureBuilder::build() {
         info.scaleNumber = scale.getValueAsDouble();
       info.hasTransforms = attention.getPairing().has_value();
       info.hasPlainScores =
+          !attention.getNormaliser().isAdditive() &&
           !attention.getScoreAttr() && attention.getScoreRegion().empty() &&
           attention.getQueryRegion().empty() &&
           attention.getKeyRegion().empty() && !attention.getSink();
@@ -241,6 +242,7 @@ Expected<Signature> SignatureBuilder::build() {
         info.captures.push_back(argumentOf(capture));
       if (attention.getSink())
         info.captures.push_back(argumentOf(attention.getSink()));
+      info.isAdditive = attention.getNormaliser().isAdditive();
       if (auto softmax = dyn_cast<SoftmaxAttr>(attention.getNormaliser()))
         info.isBaseE = softmax.getBase() == LseBase::E;
       for (Value place : attention.getOuts())

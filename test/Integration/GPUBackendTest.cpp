@@ -172,6 +172,11 @@ INSTANTIATE_TEST_SUITE_P(
             Variant{"softcap_base_e",
                     clauses("normalise(#fi.softmax<base = e>) "
                             "score(#fi.softcap<20.0>) mask(#fi.causal)")},
+            Variant{"sum", clauses("normalise(#fi.sum) mask(#fi.causal)")},
+            Variant{"sigmoid",
+                    clauses("normalise(#fi.sigmoid) mask(#fi.causal)")},
+            Variant{"sigmoid_bias",
+                    clauses("normalise(#fi.sigmoid<bias = -3.0>)")},
             Variant{
                 "alibi",
                 clauses(scoreRegion("%d = arith.subi %kp, %qp : index\n"

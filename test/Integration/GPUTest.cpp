@@ -180,6 +180,10 @@ INSTANTIATE_TEST_SUITE_P(
                 clauses("score(#fi.softcap<30.0>) mask(#fi.causal)")},
         Variant{"base_e",
                 clauses("normalise(#fi.softmax<base = e>) mask(#fi.causal)")},
+        Variant{"sum", clauses("normalise(#fi.sum) mask(#fi.causal)")},
+        Variant{
+            "sigmoid",
+            clauses("normalise(#fi.sigmoid<bias = -2.0>) mask(#fi.causal)")},
         Variant{"dilated",
                 clauses(maskRegion(
                     "%d = arith.subi %qp, %kp : index\n"

@@ -383,6 +383,7 @@ void Case::check(llvm::ArrayRef<Planned> plans) {
   expected.visibleKeys.assign(reference->getVisibleKeys().begin(),
                               reference->getVisibleKeys().end());
   expected.transformedScores = reference->getTransformedScores().vec();
+  expected.weightedSums = reference->getWeightedSums().vec();
   CompareOptions options;
   options.independent = independent;
   for (const Planned &planned : plans) {

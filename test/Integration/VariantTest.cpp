@@ -46,6 +46,15 @@ INSTANTIATE_TEST_SUITE_P(
         Clause{"softcap", "score(#fi.softcap<30.0>) mask(#fi.causal)"},
         Clause{"hard_softcap", "score(#fi.softcap<0.5>)"},
         Clause{"base_e", "normalise(#fi.softmax<base = e>) mask(#fi.causal)"},
+        Clause{"sum", "normalise(#fi.sum) mask(#fi.causal)"},
+        Clause{"sigmoid", "normalise(#fi.sigmoid) mask(#fi.causal)"},
+        Clause{"sigmoid_bias", "normalise(#fi.sigmoid<bias = -3.0>) "
+                               "mask(#fi.window<left = 100>)"},
+        Clause{"sigmoid_far", "normalise(#fi.sigmoid<bias = -200.0>)"},
+        Clause{"sum_softcap", "normalise(#fi.sum) score(#fi.softcap<2.0>)"},
+        Clause{
+            "sum_fixed",
+            "normalise(#fi.sum) mask(#fi.causal) split(#fi.split<fixed = 32>)"},
         Clause{"balanced", "mask(#fi.causal) split(#fi.split<balanced>)"},
         Clause{"fixed", "mask(#fi.causal) split(#fi.split<fixed = 32>)"}),
     [](const auto &info) { return info.param.name; });

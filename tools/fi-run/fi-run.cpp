@@ -218,6 +218,7 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
     return error;
   out.visibleKeys = executor.getVisibleKeys().vec();
   out.transformedScores = executor.getTransformedScores().vec();
+  out.weightedSums = executor.getWeightedSums().vec();
   if (timing) {
     const ExecutorTimes &times = executor.getTimes();
     llvm::outs() << "time on " << out.backend << ": ";

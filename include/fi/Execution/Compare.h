@@ -30,6 +30,8 @@ struct BackendRun {
   /// For each attention, ReferenceOptions::transformedScores; empty where
   /// unknown.
   std::vector<HostTensor> transformedScores;
+  /// For each attention, ReferenceOptions::weightedSums; empty where unknown.
+  std::vector<HostTensor> weightedSums;
 };
 
 struct CompareOptions {

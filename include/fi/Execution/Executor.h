@@ -116,6 +116,8 @@ public:
   virtual llvm::ArrayRef<HostTensor> getVisibleKeys() const { return {}; }
   /// Reference only: ReferenceOptions::transformedScores of the last run.
   virtual llvm::ArrayRef<HostTensor> getTransformedScores() const { return {}; }
+  /// Reference only: ReferenceOptions::weightedSums of the last run.
+  virtual llvm::ArrayRef<HostTensor> getWeightedSums() const { return {}; }
 
 protected:
   explicit Executor(llvm::StringRef name) : name(name) {}

@@ -80,6 +80,12 @@ struct ReferenceOptions {
   /// transforms made them, which rounding errors are relative to. No elements
   /// without transforms.
   std::vector<HostTensor> *transformedScores = nullptr;
+
+  /// Receives, for each fi.attention in program order, [rows, heads, 2] of f64:
+  /// the largest, over the elements of the output, sum of |weight v| and sum of
+  /// squares of weight v, which rounding errors are relative to. No elements
+  /// where weights are normalised.
+  std::vector<HostTensor> *weightedSums = nullptr;
 };
 
 /// Executes `program` on `arguments` (in program order) and gives a tensor for

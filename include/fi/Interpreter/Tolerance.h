@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The numeric contract of docs/spec.md (NUM1 to NUM7) as a formula: bounds on
+// The numeric contract of docs/spec.md (NUM1 to NUM8) as a formula: bounds on
 // the difference of outputs and statistics between a kernel that accumulates in
 // f32 and the reference, both rounded to the result's type.
 //
@@ -56,6 +56,11 @@ struct ErrorTerms {
   /// Whether rounding errors may be taken as independent, as on random data:
   /// they then grow with the root of the number of terms (NUM2).
   bool independent = false;
+  /// Of kinds whose weights are not normalised, over all visible keys: the
+  /// largest, over the elements of an output, sum |weight v| and sum of squares
+  /// of weight v; and |output|, the reference's element.
+  bool isAdditive = false;
+  double weightedSum = 0, weightedSquares = 0, output = 0;
 };
 
 /// NUM2: error of a sum of `terms` products in f32, relative to the sum of
@@ -78,8 +83,29 @@ inline double scoreErrorBound(const ErrorTerms &t) {
 /// NUM4: relative error of one exponential.
 inline constexpr double kExpError = 0x1p-21;
 
+/// NUM8: bound on the difference of an output element of weights that are not
+/// normalised.
+inline double additiveTolerance(const ErrorTerms &t) {
+  constexpr double deviations = 8;
+  DType weights = t.weights.value_or(isFloat(t.in) ? t.in : DType::F32);
+  double rounded = t.weightedSum;
+  if (t.independent)
+    rounded = std::min(rounded, deviations * std::sqrt(t.weightedSquares));
+  rounded *= weights == DType::F32 ? 0 : unitRoundoff(weights);
+  // The smallest f16 is coarse, of weights and of outputs.
+  double perKey =
+      scoreErrorBound(t) + (weights == DType::F16 ? 0x1p-24 : 0x1p-126);
+  double error = static_cast<double>(t.keys) * t.maxValue * perKey + rounded +
+                 t.weightedSum *
+                     (2 * kExpError + accumulationError(t.keys, t.independent));
+  double absolute = t.out == DType::F16 ? 0x1p-24 : 0x1p-126;
+  return error + 2 * unitRoundoff(t.out) * (t.output + error) + absolute;
+}
+
 /// NUM6: bound on the difference of an output element.
 inline double outputTolerance(const ErrorTerms &t) {
+  if (t.isAdditive)
+    return additiveTolerance(t);
   double u = unitRoundoff(DType::F32);
   DType weights = t.weights.value_or(isFloat(t.in) ? t.in : DType::F32);
   double rounded = weights == DType::F32 ? 0 : unitRoundoff(weights);
@@ -95,6 +121,8 @@ inline double outputTolerance(const ErrorTerms &t) {
 
 /// NUM7: bound on the difference of a finite statistic; `base` is 2 or e.
 inline double statisticTolerance(const ErrorTerms &t, double base = 2) {
+  if (t.isAdditive)
+    return 0; // NUM8
   double u = unitRoundoff(DType::F32);
   double magnitude =
       t.maxScore + t.scoreError + std::log(std::max<double>(t.keys, 1));

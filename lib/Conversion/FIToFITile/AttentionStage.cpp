@@ -530,7 +530,7 @@ std::pair<Value, Value> AttentionStage::foldStates(
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     // Several at once, so that their loads do not wait for one another; past
-    // the last one the last is read again, as an empty state.
+    // the last one the last is read again, as none.
     SmallVector<Value> tiles;
     Value last = arith::SubIOp::create(b, loc, count, index(1));
     for (int64_t i = 0; i < atOnce; ++i) {
@@ -548,7 +548,7 @@ std::pair<Value, Value> AttentionStage::foldStates(
             b, loc,
             DenseElementsAttr::get(
                 statisticType,
-                b.getF32FloatAttr(normaliser.getEmptyStatistic()).getValue()));
+                APFloat::getInf(APFloat::IEEEsingle(), /*Negative=*/true)));
         statistic = arith::SelectOp::create(b, loc, inside, statistic, empty);
       }
       llvm::append_values(tiles, output, statistic);

@@ -341,9 +341,12 @@ bool Interpreter::execute(AttentionOp op) {
       in.captures.push_back({std::nullopt, scalars.get(capture)});
   }
   std::vector<StateValue> result;
-  HostTensor visible, transformed;
-  if (!evaluateAttention(op, in, options, result, visible, transformed, text))
+  HostTensor visible, transformed, sums;
+  if (!evaluateAttention(op, in, options, result, visible, transformed, sums,
+                         text))
     return false;
+  if (options.weightedSums)
+    options.weightedSums->push_back(sums);
   if (options.transformedScores)
     options.transformedScores->push_back(transformed);
   if (options.visibleKeys)
@@ -490,6 +493,8 @@ fi::interpretProgram(ProgramOp program, ArrayRef<HostValue> arguments,
     options.visibleKeys->clear();
   if (options.transformedScores)
     options.transformedScores->clear();
+  if (options.weightedSums)
+    options.weightedSums->clear();
   Interpreter interpreter(program, options);
   if (!interpreter.bind(arguments) || !interpreter.run())
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

@@ -67,6 +67,44 @@ private:
 
   double unit;
 };
+
+/// Weights that do not depend on other keys: outputs add, and the statistic is
+/// always 0.
+class Additive : public Normaliser {
+public:
+  double emptyStatistic() const override { return 0; }
+
+  double normalise(std::vector<double> &scores) const override {
+    for (double &score : scores)
+      score = score == -kInf ? 0 : weigh(score);
+    return 0;
+  }
+
+  double merge(std::vector<double> &statistics) const override {
+    statistics.assign(statistics.size(), 1.0);
+    return 0;
+  }
+
+  /// A key without a value adds nothing.
+  double ofSink(double) const override { return 0; }
+
+  virtual double weigh(double score) const = 0;
+};
+
+class Sum : public Additive {
+  double weigh(double score) const override { return score; }
+};
+
+class Sigmoid : public Additive {
+public:
+  explicit Sigmoid(double bias) : bias(bias) {}
+  double weigh(double score) const override {
+    return 1 / (1 + std::exp(-(score + bias)));
+  }
+
+private:
+  double bias;
+};
 } // namespace
 
 std::unique_ptr<Normaliser>
@@ -74,6 +112,11 @@ fi::reference::makeNormaliser(NormaliserAttrInterface kind) {
   if (auto softmax = dyn_cast<SoftmaxAttr>(Attribute(kind)))
     return std::make_unique<Softmax>(
         softmax.getBase() == LseBase::Two ? std::log(2.0) : 1.0);
+  if (isa<SumAttr>(Attribute(kind)))
+    return std::make_unique<Sum>();
+  if (auto sigmoid = dyn_cast<SigmoidAttr>(Attribute(kind)))
+    return std::make_unique<Sigmoid>(
+        sigmoid.getBias() ? sigmoid.getBias().getValueAsDouble() : 0.0);
   return nullptr;
 }
 
@@ -384,12 +427,23 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
   part.visible = visibleKeys.size();
   part.output.assign(dim, 0.0);
   part.statistic = normaliser->normalise(scores);
+  bool isAdditive = op.getNormaliser().isAdditive();
+  std::vector<double> sums(isAdditive ? dim : 0), squares(sums);
   for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
     if (weight == 0)
       continue;
     readRow(view.values, view.row(true, request, kvHead, j), value);
     for (int64_t d = 0; d < dim; ++d)
       part.output[d] += weight * value[d];
+    if (isAdditive)
+      for (int64_t d = 0; d < dim; ++d) {
+        sums[d] += std::fabs(weight * value[d]);
+        squares[d] += weight * value[d] * weight * value[d];
+      }
+  }
+  for (auto [sum, square] : llvm::zip(sums, squares)) {
+    part.weightedSum = std::max(part.weightedSum, sum);
+    part.weightedSquares = std::max(part.weightedSquares, square);
   }
   return true;
 }
@@ -422,10 +476,13 @@ static void store(StateValue &state, int64_t row, int64_t head,
   state.statistic.setFloat({row, head}, part.statistic);
 }
 
-bool fi::reference::evaluateAttention(
-    AttentionOp op, const AttentionOperands &in,
-    const ReferenceOptions &options, std::vector<StateValue> &states,
-    HostTensor &visible, HostTensor &transformed, std::string &text) {
+bool fi::reference::evaluateAttention(AttentionOp op,
+                                      const AttentionOperands &in,
+                                      const ReferenceOptions &options,
+                                      std::vector<StateValue> &states,
+                                      HostTensor &visible,
+                                      HostTensor &transformed, HostTensor &sums,
+                                      std::string &text) {
   BatchError error(op, text);
   int64_t rows = in.query.getSize(0), heads = in.query.getSize(1);
   int64_t requests = in.view->getRequests();
@@ -476,6 +533,9 @@ bool fi::reference::evaluateAttention(
   if (op.getPairing())
     transformed = HostTensor(DType::F64, {rows, heads});
 
+  if (op.getNormaliser().isAdditive())
+    sums = HostTensor(DType::F64, {rows, heads, 2});
+
   std::vector<int64_t> requestOf(rows, -1);
   for (int64_t r = 0; r < requests; ++r)
     for (int64_t row = indptr[r]; row < indptr[r + 1]; ++row)
@@ -497,12 +557,18 @@ bool fi::reference::evaluateAttention(
         return false;
     }
     int64_t seen = 0;
-    double keyNorm = 0;
+    double keyNorm = 0, weightedSum = 0, weightedSquares = 0;
     for (const Partial &part : parts) {
+      weightedSum += part.weightedSum;
+      weightedSquares += part.weightedSquares;
       seen += part.visible;
       keyNorm = std::max(keyNorm, part.keyNorm);
     }
     visible.setInteger({row, head}, seen);
+    if (op.getNormaliser().isAdditive()) {
+      sums.setFloat({row, head, 0}, weightedSum);
+      sums.setFloat({row, head, 1}, weightedSquares);
+    }
     if (op.getPairing())
       transformed.setFloat({row, head}, std::fabs(in.scale) *
                                             evaluation.queryNorm * keyNorm);

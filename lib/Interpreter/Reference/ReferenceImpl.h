@@ -67,6 +67,9 @@ struct Partial {
   int64_t visible = 0;
   /// Largest norm of a visible key, where transforms make keys.
   double keyNorm = 0;
+  /// Largest, over the output's elements, sum of |weight v| and sum of squares
+  /// of weight v, where weights are not normalised.
+  double weightedSum = 0, weightedSquares = 0;
 };
 
 /// A normaliser in double, on whole rows.
@@ -136,11 +139,13 @@ struct AttentionOperands {
 
 /// Evaluates fi.attention: one state, or one a piece where the op's result is
 /// segmented. Sinks are included. `visible` receives the number of visible
-/// keys, `transformed` what ReferenceOptions::transformedScores says.
+/// keys, `transformed` and `sums` what ReferenceOptions says of
+/// transformedScores and weightedSums.
 bool evaluateAttention(AttentionOp op, const AttentionOperands &operands,
                        const ReferenceOptions &options,
                        std::vector<StateValue> &states, HostTensor &visible,
-                       HostTensor &transformed, std::string &error);
+                       HostTensor &transformed, HostTensor &sums,
+                       std::string &error);
 
 } // namespace fi::reference
 

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi_tile.init, update, finalize, merge and sink of `#fi.softmax`, row by row
-// with exp and log and without the dialect's own arithmetic. The running state
-// is (accumulator, greatest score in natural units, sum of weights); the sum is
-// kept in the first column.
+// fi_tile.init, update, finalize, merge and sink of `#fi.softmax`, `#fi.sum`
+// and
+// `#fi.sigmoid`, row by row with exp and log and without the dialect's own
+// arithmetic. The running state of a softmax is (accumulator, greatest score in
+// natural units, sum of weights), with the sum in the first column; that of the
+// others is the accumulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -151,16 +153,64 @@ static std::vector<double> scaled(std::vector<double> values, double by) {
   return values;
 }
 
+/// `#fi.sum`, or `#fi.sigmoid` with its bias.
+static double weigh(Attribute kind, double score) {
+  if (score == -kInf)
+    return 0;
+  auto sigmoid = dyn_cast<SigmoidAttr>(kind);
+  if (!sigmoid)
+    return score;
+  double bias = sigmoid.getBias() ? sigmoid.getBias().getValueAsDouble() : 0.0;
+  return 1 / (1 + std::exp(-(score + bias)));
+}
+
+/// Kinds whose states add; their statistics are 0.
+static void evaluateAdditive(Operation *op, Attribute kind, Strand &strand) {
+  auto zeros = [](Value tile) {
+    return makeFloats(std::vector<double>(countElements(tile.getType()), 0.0));
+  };
+  if (auto init = dyn_cast<InitOp>(op)) {
+    strand.set(init.getResult(0), zeros(init.getResult(0)));
+  } else if (auto next = dyn_cast<UpdateOp>(op)) {
+    Matrix scores = get(strand, next.getScores());
+    Matrix values = get(strand, next.getValues());
+    Matrix acc = get(strand, next.getRunning()[0]);
+    for (int64_t r = 0; r < scores.rows; ++r)
+      for (int64_t c = 0; c < scores.columns; ++c)
+        if (double weight = weigh(kind, scores(r, c)); weight != 0)
+          for (int64_t d = 0; d < acc.columns; ++d)
+            acc(r, d) += weight * values(c, d);
+    strand.set(next.getResult(0), makeFloats(std::move(acc.values)));
+  } else if (auto last = dyn_cast<tile::FinalizeOp>(op)) {
+    strand.set(last.getOutput(),
+               makeFloats(strand.floats(last.getRunning()[0])));
+    strand.set(last.getStatistic(), zeros(last.getStatistic()));
+  } else {
+    auto merge = cast<tile::MergeOp>(op);
+    std::vector<double> sum = strand.floats(merge.getOutputA());
+    std::vector<double> other = strand.floats(merge.getOutputB());
+    for (auto [a, b] : llvm::zip(sum, other))
+      a += b;
+    strand.set(merge.getOutput(), makeFloats(std::move(sum)));
+    strand.set(merge.getStatistic(), zeros(merge.getStatistic()));
+  }
+}
+
 llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
                                                   Strand &strand) {
   if (!isa<InitOp, UpdateOp, FoldOp, tile::FinalizeOp, tile::MergeOp, SinkOp>(
           op))
     return false;
-  auto attr = op->getAttrOfType<SoftmaxAttr>("normaliser");
+  Attribute kind = op->getAttr("normaliser");
+  if (isa<SumAttr, SigmoidAttr>(kind)) {
+    evaluateAdditive(op, kind, strand);
+    return true;
+  }
+  auto attr = dyn_cast<SoftmaxAttr>(kind);
   if (!attr)
-    return makeError(op, "expected #fi.softmax, or a kernel in which the "
-                         "normaliser is written out");
-  Softmax kind = {attr.getBase() == LseBase::Two ? std::log(2.0) : 1.0};
+    return makeError(op, "expected #fi.softmax, #fi.sum or #fi.sigmoid, or a "
+                         "kernel in which the normaliser is written out");
+  Softmax softmax = {attr.getBase() == LseBase::Two ? std::log(2.0) : 1.0};
   unsigned running = isa<UpdateOp>(op) ? cast<UpdateOp>(op).getRunning().size()
                      : isa<tile::FinalizeOp>(op)
                          ? cast<tile::FinalizeOp>(op).getRunning().size()
@@ -181,22 +231,22 @@ llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
   } else if (auto another = dyn_cast<FoldOp>(op)) {
     fold(another, kind, strand);
   } else if (auto last = dyn_cast<tile::FinalizeOp>(op)) {
-    finalize(last, kind, strand);
+    finalize(last, softmax, strand);
   } else if (auto merge = dyn_cast<tile::MergeOp>(op)) {
     Matrix a = get(strand, merge.getOutputA());
     Matrix b = get(strand, merge.getOutputB());
     std::vector<double> statistics =
-        scaled(strand.floats(merge.getStatisticA()), kind.toNatural);
-    combine(kind, a, statistics, &b,
-            scaled(strand.floats(merge.getStatisticB()), kind.toNatural));
+        scaled(strand.floats(merge.getStatisticA()), softmax.toNatural);
+    combine(softmax, a, statistics, &b,
+            scaled(strand.floats(merge.getStatisticB()), softmax.toNatural));
     strand.set(merge.getOutput(), makeFloats(std::move(a.values)));
     strand.set(merge.getStatistic(), makeFloats(std::move(statistics)));
   } else {
     auto sink = cast<SinkOp>(op);
     Matrix a = get(strand, sink.getInputOutput());
     std::vector<double> statistics =
-        scaled(strand.floats(sink.getInputStatistic()), kind.toNatural);
-    combine(kind, a, statistics, nullptr, strand.floats(sink.getSink()));
+        scaled(strand.floats(sink.getInputStatistic()), softmax.toNatural);
+    combine(softmax, a, statistics, nullptr, strand.floats(sink.getSink()));
     strand.set(sink.getOutput(), makeFloats(std::move(a.values)));
     strand.set(sink.getStatistic(), makeFloats(std::move(statistics)));
   }

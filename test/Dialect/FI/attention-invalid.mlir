@@ -656,3 +656,23 @@ fi.program @two_blocks run(%q: tensor<?x2x8xf32>) {
   }, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>) -> tensor<?x2x8xf32>
   fi.return
 }
+
+// -----
+
+!kv = !fi.ragged_kv<2x8xf32>
+!q = tensor<?x4x8xf32>
+func.func @f(%q: !q, %kv: !kv, %sink: tensor<4xf32>) {
+  // expected-error @+1 {{expected a normaliser that takes a sink, but got #fi.sigmoid<bias = -1.000000e+00> [ATT10]}}
+  %o = fi.attention %q over %kv scale(1.0) sink(%sink : tensor<4xf32>) normalise(#fi.sigmoid<bias = -1.0>) : !q over !kv -> !q
+  return
+}
+
+// -----
+
+!kv = !fi.ragged_kv<2x8xf32>
+!q = tensor<?x4x8xf32>
+func.func @f(%q: !q, %kv: !kv) {
+  // expected-error @+1 {{expected a state of 4x8 by #fi.sum, but got '!fi.state<?x4x8xf32, #fi.softmax<base = 2>>' [ATT6]}}
+  %o = fi.attention %q over %kv scale(1.0) normalise(#fi.sum) : !q over !kv -> !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+  return
+}

@@ -134,3 +134,13 @@ func.func private @f() attributes {a = #fi.split<even>}
 
 // expected-error @+1 {{expected attribute 'fi.target' to be a #fi.target, but got "cpu" [TGT4]}}
 module attributes {fi.target = "cpu"} {}
+
+// -----
+
+// expected-error @+1 {{expected a bias of a sigmoid that is finite, but got INF [NRM7]}}
+func.func private @f() attributes {a = #fi.sigmoid<bias = 1.0e39>}
+
+// -----
+
+// expected-error @+1 {{expected 'bias'}}
+func.func private @f() attributes {a = #fi.sigmoid<base = 2>}

@@ -2,6 +2,8 @@
 // RUN: fi-opt %s --emit-bytecode | fi-opt | FileCheck %s
 // RUN: fi-opt %s --verify-roundtrip -o /dev/null
 
+// CHECK-DAG: = !fi.state<?x4x8xf32, #fi.sum>
+// CHECK-DAG: = !fi.state<?x4x8xf32, #fi.sigmoid<bias = 0.000000e+00>, segmented>
 // CHECK: module attributes {fi.target = #fi.target<cpu, vector_bits = 512, bf16_dot>}
 module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
   func.func private @f() attributes {
@@ -17,6 +19,14 @@ module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
     e = #fi.softcap<30.0>,
     // CHECK-DAG: f = #fi.softmax<base = e>
     f = #fi.softmax<base = e>,
+    // CHECK-DAG: o = #fi.sum{{[,}]}}
+    o = #fi.sum,
+    // CHECK-DAG: p = #fi.sigmoid{{[,}]}}
+    p = #fi.sigmoid,
+    // CHECK-DAG: q = #fi.sigmoid<bias = -4.500000e+00>
+    q = #fi.sigmoid<bias = -4.5>,
+    r = !fi.state<?x4x8xf32, #fi.sum>,
+    s = !fi.state<?x4x8xf32, #fi.sigmoid<bias = 0.0>, segmented>,
     // CHECK-DAG: g = #fi.split<balanced>
     g = #fi.split<balanced>,
     // CHECK-DAG: h = #fi.split<fixed = 2048>

@@ -198,3 +198,43 @@ func.func @f(%a: !st) {
   fi.finalize %a : !st
   return
 }
+
+// -----
+
+!a = !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
+!b = !fi.state<?x4x8xf32, #fi.sigmoid>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error @+1 {{expected state 1 of type '!fi.state<?x4x8xf32, #fi.softmax<base = 2>>', but got '!fi.state<?x4x8xf32, #fi.sigmoid>' [MRG3]}}
+  %m = "fi.merge"(%a, %b) : (!a, !b) -> !a
+  return
+}
+
+// -----
+
+!a = !fi.state<?x4x8xf32, #fi.sum>
+!b = !fi.state<?x4x8xf32, #fi.sigmoid>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error @+1 {{expected state 1 of type '!fi.state<?x4x8xf32, #fi.sum>', but got '!fi.state<?x4x8xf32, #fi.sigmoid>' [MRG3]}}
+  %m = "fi.merge"(%a, %b) : (!a, !b) -> !a
+  return
+}
+
+// -----
+
+// Other weights are another kind.
+!a = !fi.state<?x4x8xf32, #fi.sigmoid<bias = 1.0>>
+!b = !fi.state<?x4x8xf32, #fi.sigmoid<bias = 2.0>>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error @+1 {{expected state 1 of type '!fi.state<?x4x8xf32, #fi.sigmoid<bias = 1.000000e+00>>', but got '!fi.state<?x4x8xf32, #fi.sigmoid<bias = 2.000000e+00>>' [MRG3]}}
+  %m = "fi.merge"(%a, %b) : (!a, !b) -> !a
+  return
+}
+
+// -----
+
+!a = !fi.state<?x4x8xf32, #fi.sum>
+func.func @f(%a: !a, %sink: tensor<4xf32>) {
+  // expected-error @+1 {{expected a normaliser that takes a sink, but got #fi.sum [FIN2]}}
+  %o = fi.finalize %a sink(%sink : tensor<4xf32>) : !a -> tensor<?x4x8xf32>
+  return
+}

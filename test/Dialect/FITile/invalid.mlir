@@ -577,3 +577,25 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %r = fi_tile.init(#fi.sigmoid) : tensor<16x64xf32>
+  %sink = arith.constant dense<0.0> : tensor<16x1xf32>
+  // expected-error @below {{'fi_tile.finalize' op expected a normaliser that takes a sink, but got #fi.sigmoid [TILE16]}}
+  %o, %l = fi_tile.finalize #fi.sigmoid %r sink(%sink : tensor<16x1xf32>) : tensor<16x64xf32> -> tensor<16x64xf32>, tensor<16x1xf32>
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %o = arith.constant dense<0.0> : tensor<16x64xf32>
+  %l = arith.constant dense<0.0> : tensor<16x1xf32>
+  // expected-error @below {{'fi_tile.sink' op expected a normaliser that takes a sink, but got #fi.sum [TILE17]}}
+  %a, %b = fi_tile.sink #fi.sum %o, %l, %l : tensor<16x64xf32>, tensor<16x1xf32>
+  fi_tile.return
+}

@@ -90,6 +90,7 @@ struct TestProgram {
     EXPECT_EQ(problem, "");
     result.visibleKeys = (*executor)->getVisibleKeys().vec();
     result.transformedScores = (*executor)->getTransformedScores().vec();
+    result.weightedSums = (*executor)->getWeightedSums().vec();
     return result;
   }
 

@@ -12,6 +12,7 @@
 
 #include "fi/Interpreter/Tolerance.h"
 #include "ReferenceTesting.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 using namespace fi;
 using namespace fi::test;
@@ -148,6 +149,57 @@ TEST(Tolerance, findsALostKey) {
   }
   EXPECT_GE(outputs, 90);
   EXPECT_EQ(statistics, 100);
+}
+
+/// Sum of values by sigmoids, all in T, with weights rounded as `round` says.
+template <typename T>
+static double addUp(const Row &row, float scale, int64_t keys,
+                    llvm::function_ref<double(double)> round, ErrorTerms &t) {
+  T o = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    T dot = 0;
+    for (int64_t d = 0; d < row.dim; ++d)
+      dot += T(row.q[d]) * T(row.k[j * row.dim + d]);
+    T weight = 1 / (1 + std::exp(-T(scale) * dot));
+    o += T(round(weight)) * T(row.v[j]);
+    double term = double(weight) * row.v[j];
+    t.weightedSum += std::fabs(term);
+    t.weightedSquares += term * term;
+  }
+  t.isAdditive = true;
+  t.output = std::fabs(double(o));
+  return o;
+}
+
+TEST(Tolerance, ofWeightsThatAreNotNormalised) {
+  auto exact = [](double x) { return x; };
+  auto toBF16 = [](double x) {
+    int exponent;
+    return std::ldexp(std::nearbyint(std::ldexp(std::frexp(x, &exponent), 8)),
+                      exponent - 8);
+  };
+  int lostF32 = 0, lostBF16 = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    Row row(64, 1 + 10 * seed);
+    row.randomize(seed, 2);
+    ErrorTerms t = row.terms(0.125f), unused;
+    t.independent = true;
+    double wanted = addUp<double>(row, 0.125f, row.keys, exact, t);
+    auto f32 = addUp<float>(row, 0.125f, row.keys, exact, unused);
+    EXPECT_NEAR(f32, wanted, outputTolerance(t)) << row.keys;
+    EXPECT_EQ(statisticTolerance(t), 0);
+    double f32Lost = addUp<float>(row, 0.125f, row.keys - 1, exact, unused);
+    lostF32 += std::fabs(f32Lost - wanted) > outputTolerance(t);
+    t.in = DType::BF16;
+    double bf16 = addUp<float>(row, 0.125f, row.keys, toBF16, unused);
+    EXPECT_NEAR(bf16, wanted, outputTolerance(t)) << row.keys;
+    // A tile of 16 keys.
+    double bf16Lost = addUp<float>(
+        row, 0.125f, std::max<int64_t>(row.keys - 16, 0), toBF16, unused);
+    lostBF16 += std::fabs(bf16Lost - wanted) > outputTolerance(t);
+  }
+  EXPECT_GE(lostF32, 90);
+  EXPECT_GE(lostBF16, 75);
 }
 
 TEST(Tolerance, growsWithItsTerms) {

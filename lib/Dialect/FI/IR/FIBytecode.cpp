@@ -33,7 +33,9 @@ enum class AttrCode : uint64_t {
   Target,
   Schedule,
   Split,
-  WarpSchedule
+  WarpSchedule,
+  Sum,
+  Sigmoid
 };
 
 /// Bits of a target's features.
@@ -210,6 +212,15 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           writer.writeVarInt(static_cast<uint64_t>(softmax.getBase()));
           return success();
         })
+        .Case([&](SumAttr) {
+          code(AttrCode::Sum);
+          return success();
+        })
+        .Case([&](SigmoidAttr sigmoid) {
+          code(AttrCode::Sigmoid);
+          writer.writeOptionalAttribute(sigmoid.getBias());
+          return success();
+        })
         .Case([&](CausalAttr) {
           code(AttrCode::Causal);
           return success();
@@ -271,6 +282,14 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
               [](uint32_t number) { return symbolizeLseBase(number); }, base)))
         return {};
       return SoftmaxAttr::get(context, base);
+    }
+    case AttrCode::Sum:
+      return SumAttr::get(context);
+    case AttrCode::Sigmoid: {
+      FloatAttr bias;
+      if (failed(reader.readOptionalAttribute(bias)))
+        return {};
+      return SigmoidAttr::getChecked(emitError, context, bias);
     }
     case AttrCode::Causal:
       return CausalAttr::get(context);

@@ -13,63 +13,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Tiles.h"
 #include "fi/Dialect/FI/IR/FI.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
-#include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace fi;
 
 namespace {
-constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 /// How far, in powers of 2, scores may pass what is subtracted from them.
 constexpr double kSlack = 8;
-
-/// Short names for elementwise arithmetic on tiles.
-struct Tiles {
-  OpBuilder &b;
-  Location loc;
-
-  Value constant(Value like, double value) {
-    auto type = cast<RankedTensorType>(like.getType());
-    return constant(type, value);
-  }
-  Value constant(RankedTensorType type, double value) {
-    return arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(
-            type, b.getFloatAttr(type.getElementType(), value).getValue()));
-  }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
-  Value max(Value x, Value y) { return arith::MaxNumFOp::create(b, loc, x, y); }
-  /// 2^x for x <= kSlack; exactly 0 at -inf.
-  Value exp2(Value x) {
-    return math::Exp2Op::create(b, loc, x, arith::FastMathFlags::afn);
-  }
-  Value log2(Value x) { return math::Log2Op::create(b, loc, x); }
-  Value equal(Value x, double value) {
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x,
-                                 constant(x, value));
-  }
-  Value atMost(Value x, Value y) {
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, x, y);
-  }
-  Value select(Value c, Value x, Value y) {
-    return arith::SelectOp::create(b, loc, c, x, y);
-  }
-  /// m, or 0 where m is -inf.
-  Value subtrahend(Value m) {
-    return select(equal(m, -kInf), constant(m, 0.0), m);
-  }
-};
 } // namespace
 
 Attribute SoftmaxAttr::parse(AsmParser &parser, Type) {

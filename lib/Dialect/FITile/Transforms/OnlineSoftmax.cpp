@@ -25,8 +25,10 @@ RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// The accumulator times a factor per row.
+/// A tile times a factor per row; null for 1.
 Value scaleRows(DialectTileArithmetic &a, Value tile, Value factor) {
+  if (!factor)
+    return tile;
   return arith::MulFOp::create(a.builder, a.loc, tile,
                                a.broadcastRows(factor, tile));
 }
@@ -55,8 +57,7 @@ void expand(OpBuilder &b, UpdateOp op) {
   if (element != tileType(weights).getElementType())
     weights = arith::TruncFOp::create(b, loc, tileType(weights).clone(element),
                                       weights);
-  if (update.factor)
-    acc = scaleRows(a, acc, update.factor);
+  acc = scaleRows(a, acc, update.factor);
   SmallVector<Value> results = {DotOp::create(b, loc, acc.getType(), weights,
                                               values, acc,
                                               /*transpose=*/false)};
@@ -72,8 +73,7 @@ void expand(OpBuilder &b, FoldOp op) {
     (i % 2 ? statistics : outputs).push_back(tile);
   NormaliserFold update =
       op.getNormaliser().buildFold(a, statistics, op.getRunning().drop_front());
-  if (update.factor)
-    acc = scaleRows(a, acc, update.factor);
+  acc = scaleRows(a, acc, update.factor);
   for (auto [output, weight] : llvm::zip_equal(outputs, update.weights))
     acc = math::FmaOp::create(b, op.getLoc(), output,
                               a.broadcastRows(weight, output), acc);
@@ -87,6 +87,13 @@ void expand(OpBuilder &b, tile::FinalizeOp op) {
   auto [factor, statistic] = op.getNormaliser().buildFinalize(
       a, op.getRunning().drop_front(), op.getSink());
   Value output = scaleRows(a, op.getRunning()[0], factor);
+  if (!statistic)
+    statistic = arith::ConstantOp::create(
+        b, op.getLoc(),
+        DenseElementsAttr::get(
+            tileType(op.getStatistic()),
+            b.getF32FloatAttr(op.getNormaliser().getEmptyStatistic())
+                .getValue()));
   op->replaceAllUsesWith(ValueRange{output, statistic});
 }
 

@@ -1,7 +1,7 @@
 // Normaliser ops become tile arithmetic: softmax in its online form, in base 2.
 // RUN: fi-opt %s --fi-tile-online-softmax | FileCheck %s
 // RUN: fi-opt %s --fi-tile-online-softmax | FileCheck %s --check-prefix=GONE
-// GONE-NOT: fi_tile.{{(init|update|finalize|merge|sink)}}
+// GONE-NOT: fi_tile.{{(init|update|fold|finalize|merge|sink)}}
 
 #schedule = #fi.schedule<tile_rows = 8, tile_keys = 16, mr = 4, nr = 1>
 #two = #fi.softmax<base = 2>
@@ -107,6 +107,44 @@ fi_tile.kernel @states(%o: memref<?x2x32xf32>, %l: memref<?x2xf32>, %work: !fi_t
     %m2, %s2 = fi_tile.sink #e %m, %s, %sink : tensor<8x32xf32>, tensor<8x1xf32>
     fi_tile.store_rows %m2, %o[%it] group 1 : tensor<8x32xf32>, memref<?x2x32xf32>
     fi_tile.store_rows %s2, %l[%it] group 1 : tensor<8x1xf32>, memref<?x2xf32>
+  }
+  fi_tile.return
+}
+
+// Kinds that add keep nothing beside the accumulator; the statistic is 0.
+// CHECK-LABEL: fi_tile.kernel @adds
+fi_tile.kernel @adds(%q: memref<?x2x16xf32>, %o: memref<?x2x32xf32>, %l: memref<?x2xf32>, %work: !fi_tile.work) schedule(#schedule) {
+  %values = arith.constant dense<1.0> : tensor<16x32xf32>
+  fi_tile.for_items %it in %work {
+    // CHECK: %[[S:.*]] = fi_tile.load_rows
+    %s = fi_tile.load_rows %q[%it] group 2 : memref<?x2x16xf32> -> tensor<8x16xf32>
+    %i = fi_tile.init(#fi.sum) : tensor<8x32xf32>
+    // CHECK: %[[HIDDEN:.*]] = arith.cmpf oeq, %[[S]], %{{.*}} : tensor<8x16xf32>
+    // CHECK: %[[W:.*]] = arith.select %[[HIDDEN]], %{{.*}}, %[[S]]
+    // CHECK: %[[A:.*]] = fi_tile.dot %[[W]], %{{.*}} acc(
+    %a = fi_tile.update #fi.sum scores(%s) values(%values) into(%i) : tensor<8x16xf32>, tensor<16x32xf32> into tensor<8x32xf32>
+    // CHECK: %[[BIAS:.*]] = arith.constant dense<-2.000000e+00> : tensor<8x16xf32>
+    // CHECK: %[[X:.*]] = arith.addf %[[S]], %[[BIAS]]
+    // CHECK: %[[ABS:.*]] = math.absf %[[X]]
+    // CHECK: %[[T:.*]] = math.exp2
+    // CHECK: %[[PART:.*]] = arith.divf
+    // CHECK: %[[V:.*]] = arith.select %{{.*}}, %[[PART]], %{{.*}}
+    // CHECK: fi_tile.dot %[[V]], %{{.*}} acc(%[[A]])
+    %b = fi_tile.update #fi.sigmoid<bias = -2.0> scores(%s) values(%values) into(%a) : tensor<8x16xf32>, tensor<16x32xf32> into tensor<8x32xf32>
+    // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<8x1xf32>
+    %c, %sc = fi_tile.finalize #fi.sum %b : tensor<8x32xf32> -> tensor<8x32xf32>, tensor<8x1xf32>
+    // CHECK: %[[SUM:.*]] = arith.addf
+    %d, %sd = fi_tile.merge #fi.sum (%c, %sc), (%b, %sc) : tensor<8x32xf32>, tensor<8x1xf32>
+    // A statistic of -inf stands for no state.
+    // CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[ZERO]], %{{.*}} : tensor<8x1xf32>
+    // CHECK: %[[WEIGHT:.*]] = arith.select %[[NONE]], %{{.*}} : tensor<8x1xi1>
+    // CHECK: %[[WIDE:.*]] = fi_tile.broadcast %[[WEIGHT]]
+    // CHECK: %[[FOLDED:.*]] = math.fma %[[SUM]], %[[WIDE]]
+    %e = fi_tile.fold #fi.sum (%d, %sd) into (%b) : tensor<8x32xf32>, tensor<8x1xf32> into tensor<8x32xf32>
+    // CHECK: fi_tile.store_rows %[[FOLDED]]
+    // CHECK: fi_tile.store_rows %[[ZERO]]
+    fi_tile.store_rows %e, %o[%it] group 2 : tensor<8x32xf32>, memref<?x2x32xf32>
+    fi_tile.store_rows %sd, %l[%it] group 2 : tensor<8x1xf32>, memref<?x2xf32>
   }
   fi_tile.return
 }

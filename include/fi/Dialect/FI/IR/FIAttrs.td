@@ -50,6 +50,35 @@ def FI_SoftmaxAttr : FI_Attr<"Softmax", "softmax", [
   let hasCustomAssemblyFormat = 1;
 }
 
+class FI_AdditiveAttr<string name, string mnemonic> : FI_Attr<name, mnemonic, [
+    DeclareAttrInterfaceMethods<FI_NormaliserAttrInterface,
+                                ["isAdditive", "canFold", "buildFold"]>]>;
+
+def FI_SumAttr : FI_AdditiveAttr<"Sum", "sum"> {
+  let summary = "scores as weights";
+  let description = [{
+    The output is the sum of the visible keys' values times their scores. Nothing
+    is normalised, states add, the statistic is 0, and there are no sinks (NRM5).
+
+    Example: `#fi.sum`
+  }];
+}
+
+def FI_SigmoidAttr : FI_AdditiveAttr<"Sigmoid", "sigmoid"> {
+  let summary = "sigmoids of scores as weights";
+  let description = [{
+    The output is the sum of the visible keys' values times
+    `1 / (1 + exp(-(score + bias)))`. Nothing is normalised, states add, the
+    statistic is 0, and there are no sinks (NRM5). The bias is 0 if left out, and
+    finite (NRM7).
+
+    Example: `#fi.sigmoid`, `#fi.sigmoid<bias = -4.0>`
+  }];
+  let parameters = (ins OptionalParameter<"::mlir::FloatAttr">:$bias);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Masks
 //===----------------------------------------------------------------------===//

@@ -99,6 +99,10 @@ def FI_NormaliserAttrInterface : AttrInterface<"NormaliserAttrInterface"> {
     InterfaceMethod<"Whether a sink may be given when finalising.", "bool",
                     "canSink">,
     InterfaceMethod<[{
+      Whether weights are not divided by their sum: outputs over disjoint keys then
+      add, and the statistic is that of no keys throughout.
+    }], "bool", "isAdditive", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
       Types of the running state beside the accumulator, for tiles of `rows`
       rows and reductions that keep `lanes` partial results a row.
     }], "::mlir::SmallVector<::mlir::Type>", "getRunningTypes",
@@ -120,21 +124,23 @@ def FI_NormaliserAttrInterface : AttrInterface<"NormaliserAttrInterface"> {
         "bool", "canFold", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
       Builds the update by finalised states with a statistic per row each: the
-      weights of their outputs, per row, and the rest as in `buildUpdate`. For kinds
-      that can fold.
+      weights of their outputs, per row, and the rest as in `buildUpdate`. A state
+      whose statistic is -inf stands in for none and has weight 0, of any kind. For
+      kinds that can fold.
     }], "::fi::NormaliserFold", "buildFold",
         (ins "::fi::TileArithmetic &":$arithmetic,
              "::mlir::ValueRange":$statistics, "::mlir::ValueRange":$running),
         [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       Builds (factor per row for the accumulator, statistic per row) at the end.
-      `sink` is a row of logits in natural units, or null.
+      `sink` is a row of logits in natural units, or null. A null factor is 1, a null
+      statistic that of no keys.
     }], "std::pair<::mlir::Value, ::mlir::Value>", "buildFinalize",
         (ins "::fi::TileArithmetic &":$arithmetic,
              "::mlir::ValueRange":$running, "::mlir::Value":$sink)>,
     InterfaceMethod<[{
       Builds (weight of a, weight of b, merged statistic), per row, of two
-      finalised states. The weights are already normalised.
+      finalised states. The weights are already normalised; a null one is 1.
     }], "::fi::MergeWeights", "buildMerge",
         (ins "::fi::TileArithmetic &":$arithmetic,
              "::mlir::Value":$statisticA, "::mlir::Value":$statisticB)>,
