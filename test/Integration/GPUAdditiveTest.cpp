@@ -61,6 +61,7 @@ TEST_P(GPUAdditive, GroupsOfWarps) {
   Case(text.get(), {{1, 300}, {3, 37}, {4, 0}, {2, 130}})
       .on(emulate)
       .check(plans());
+  Case(text.get(), {{1, 300}, {3, 37}}).on(interpret).check(plans());
 }
 
 TEST_P(GPUAdditive, StatesAdd) {

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi_tile.init, update, finalize, merge and sink of `#fi.softmax`, `#fi.sum`
-// and
-// `#fi.sigmoid`, row by row with exp and log and without the dialect's own
-// arithmetic. The running state of a softmax is (accumulator, greatest score in
-// natural units, sum of weights), with the sum in the first column; that of the
-// others is the accumulator.
+// The normaliser ops of `#fi.softmax`, `#fi.sum` and `#fi.sigmoid`, row by row
+// with exp and log and without the dialect's own arithmetic. The running state
+// of a softmax is (accumulator, greatest score in natural units, sum of
+// weights), with the sum in the first column; that of the others is the
+// accumulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -181,6 +180,19 @@ static void evaluateAdditive(Operation *op, Attribute kind, Strand &strand) {
           for (int64_t d = 0; d < acc.columns; ++d)
             acc(r, d) += weight * values(c, d);
     strand.set(next.getResult(0), makeFloats(std::move(acc.values)));
+  } else if (auto more = dyn_cast<FoldOp>(op)) {
+    std::vector<double> acc = strand.floats(more.getRunning()[0]);
+    OperandRange states = more.getStates();
+    for (size_t i = 0; i + 1 < states.size(); i += 2) {
+      Matrix output = get(strand, states[i]);
+      std::vector<double> statistics = strand.floats(states[i + 1]);
+      // -inf stands for no state.
+      for (int64_t r = 0; r < output.rows; ++r)
+        for (int64_t d = 0; d < output.columns; ++d)
+          if (statistics[r] != -kInf)
+            acc[r * output.columns + d] += output(r, d);
+    }
+    strand.set(more.getResult(0), makeFloats(std::move(acc)));
   } else if (auto last = dyn_cast<tile::FinalizeOp>(op)) {
     strand.set(last.getOutput(),
                makeFloats(strand.floats(last.getRunning()[0])));
@@ -229,7 +241,7 @@ llvm::Expected<bool> fi::tile::evaluateNormaliser(Operation *op,
   } else if (auto next = dyn_cast<UpdateOp>(op)) {
     update(next, strand);
   } else if (auto another = dyn_cast<FoldOp>(op)) {
-    fold(another, kind, strand);
+    fold(another, softmax, strand);
   } else if (auto last = dyn_cast<tile::FinalizeOp>(op)) {
     finalize(last, softmax, strand);
   } else if (auto merge = dyn_cast<tile::MergeOp>(op)) {
