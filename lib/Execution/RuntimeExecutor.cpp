@@ -12,6 +12,7 @@
 
 #include "RuntimeExecutor.h"
 #include "fi/Conversion/Passes.h"
+#include "fi/Execution/RuntimeValues.h"
 #include "fi/Pipelines/Pipelines.h"
 #include "fi/Support/File.h"
 #include "fi/Target/Manifest.h"
@@ -29,39 +30,6 @@ using llvm::Twine;
 
 Error fi::getRuntimeError() {
   return createStringError(Twine(fi_last_error()));
-}
-
-/// The runtime has no f64.
-static std::optional<fi_dtype> toRuntime(DType type) {
-  switch (type) {
-  case DType::F32:
-    return FI_F32;
-  case DType::F16:
-    return FI_F16;
-  case DType::BF16:
-    return FI_BF16;
-  case DType::I32:
-    return FI_I32;
-  case DType::I64:
-    return FI_I64;
-  case DType::I8:
-    return FI_I8;
-  case DType::I1:
-    return FI_I1;
-  case DType::F64:
-    break;
-  }
-  return std::nullopt;
-}
-
-static Error toTensor(const HostTensor &from, StringRef what, fi_tensor &to) {
-  std::optional<fi_dtype> type = toRuntime(from.getType());
-  if (!type)
-    return createStringError("'" + what + "': the runtime has no " +
-                             fi::getName(from.getType()));
-  to = {from.getData(), *type, static_cast<int32_t>(from.getRank()),
-        from.getShape().data(), from.getStrides().data()};
-  return Error::success();
 }
 
 std::string RuntimeExecutor::describe() const {
@@ -87,38 +55,13 @@ RuntimeExecutor::takeText(fi_status (*get)(const fi_plan *, char **)) {
   return result;
 }
 
-Error RuntimeExecutor::collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
-                               llvm::SmallVectorImpl<fi_value> &out) const {
-  for (auto [info, argument] : llvm::zip(signature.arguments, arguments)) {
-    if (info.isPlan != isPlan)
-      continue;
-    fi_value value = {};
-    switch (argument.getKind()) {
-    case HostValue::Kind::Tensor:
-      value.kind = FI_VALUE_TENSOR;
-      if (Error error =
-              toTensor(argument.getTensor(), info.name, value.as.tensor))
-        return error;
-      break;
-    case HostValue::Kind::Float:
-      value.kind = FI_VALUE_FLOAT;
-      value.as.f32 = static_cast<float>(argument.getNumber());
-      break;
-    case HostValue::Kind::Integer:
-      value.kind = FI_VALUE_INTEGER;
-      value.as.i64 = argument.getInteger();
-      break;
-    }
-    out.push_back(value);
-  }
-  return Error::success();
-}
-
 Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
   llvm::SmallVector<fi_value> planValues, runValues;
-  if (Error error = collect(arguments, /*isPlan=*/true, planValues))
+  if (Error error =
+          toRuntimeValues(signature, arguments, /*isPlan=*/true, planValues))
     return error;
-  if (Error error = collect(arguments, /*isPlan=*/false, runValues))
+  if (Error error =
+          toRuntimeValues(signature, arguments, /*isPlan=*/false, runValues))
     return error;
   llvm::SmallVector<fi_tensor> shapes;
   for (const fi_value &value : runValues) {
@@ -179,11 +122,13 @@ Error RuntimeExecutor::run(llvm::ArrayRef<HostValue> arguments,
   if (!runtimePlan)
     return createStringError("expected a plan before a run");
   llvm::SmallVector<fi_value> values;
-  if (Error error = collect(arguments, /*isPlan=*/false, values))
+  if (Error error =
+          toRuntimeValues(signature, arguments, /*isPlan=*/false, values))
     return error;
   llvm::SmallVector<fi_tensor> outputs(results.size());
   for (auto [i, result] : llvm::enumerate(results))
-    if (Error error = toTensor(result, signature.results[i].name, outputs[i]))
+    if (Error error =
+            toRuntimeTensor(result, signature.results[i].name, outputs[i]))
       return error;
   if (device) {
     auto time = device->measure([&]() -> Error {

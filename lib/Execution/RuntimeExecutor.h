@@ -70,9 +70,6 @@ public:
   }
 
 private:
-  /// The values of one group, in order.
-  llvm::Error collect(llvm::ArrayRef<HostValue> arguments, bool isPlan,
-                      llvm::SmallVectorImpl<fi_value> &out) const;
   llvm::Expected<std::string> takeText(fi_status (*get)(const fi_plan *,
                                                         char **));
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "EmulatedExecutor.h"
 #include "fi-emulator/fi_emulator_driver.h"
-#include "fi-runtime/fi_runtime.h"
 #include "fi/Execution/Memory.h"
+#include "fi/Execution/RuntimeValues.h"
 #include "fi/Pipelines/Pipelines.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -61,9 +61,13 @@ public:
   }
 
   Error plan(llvm::ArrayRef<HostValue> arguments) override {
-    std::vector<fi_value> tables = collect(arguments, /*isPlan=*/true);
+    llvm::SmallVector<fi_value> tables, runValues;
+    if (Error error = toRuntimeValues(signature, arguments, true, tables))
+      return error;
+    if (Error error = toRuntimeValues(signature, arguments, false, runValues))
+      return error;
     std::vector<fi_tensor> shapes;
-    for (const fi_value &value : collect(arguments, /*isPlan=*/false))
+    for (const fi_value &value : runValues)
       shapes.push_back(value.kind == FI_VALUE_TENSOR ? value.as.tensor
                                                      : fi_tensor{});
     options.struct_size = sizeof(options);
@@ -79,10 +83,14 @@ public:
 
   Error run(llvm::ArrayRef<HostValue> arguments,
             llvm::MutableArrayRef<HostTensor> results) override {
-    std::vector<fi_value> values = collect(arguments, /*isPlan=*/false);
-    std::vector<fi_tensor> outputs;
-    for (const HostTensor &result : results)
-      outputs.push_back(describe(result));
+    llvm::SmallVector<fi_value> values;
+    if (Error error = toRuntimeValues(signature, arguments, false, values))
+      return error;
+    std::vector<fi_tensor> outputs(results.size());
+    for (auto [i, result] : llvm::enumerate(results))
+      if (Error error =
+              toRuntimeTensor(result, signature.results[i].name, outputs[i]))
+        return error;
     auto workspace = getHostMemory().allocate(
         DType::I8,
         {static_cast<int64_t>(fi_plan_workspace_bytes(runtimePlan))});
@@ -123,50 +131,6 @@ public:
   }
 
 private:
-  static fi_tensor describe(const HostTensor &tensor) {
-    auto type = [&] {
-      switch (tensor.getType()) {
-      case DType::F16:
-        return FI_F16;
-      case DType::BF16:
-        return FI_BF16;
-      case DType::I32:
-        return FI_I32;
-      case DType::I64:
-        return FI_I64;
-      default:
-        return FI_F32;
-      }
-    }();
-    return {tensor.getData(), type, static_cast<int32_t>(tensor.getRank()),
-            tensor.getShape().data(), tensor.getStrides().data()};
-  }
-  std::vector<fi_value> collect(llvm::ArrayRef<HostValue> arguments,
-                                bool isPlan) const {
-    std::vector<fi_value> values;
-    for (auto [info, argument] : llvm::zip(signature.arguments, arguments)) {
-      if (info.isPlan != isPlan)
-        continue;
-      fi_value &value = values.emplace_back();
-      value = {};
-      switch (argument.getKind()) {
-      case HostValue::Kind::Tensor:
-        value.kind = FI_VALUE_TENSOR;
-        value.as.tensor = describe(argument.getTensor());
-        break;
-      case HostValue::Kind::Float:
-        value.kind = FI_VALUE_FLOAT;
-        value.as.f32 = static_cast<float>(argument.getNumber());
-        break;
-      case HostValue::Kind::Integer:
-        value.kind = FI_VALUE_INTEGER;
-        value.as.i64 = argument.getInteger();
-        break;
-      }
-    }
-    return values;
-  }
-
   const fi_driver *driver = nullptr;
   fi_device *device = nullptr;
   fi_package *package = nullptr;

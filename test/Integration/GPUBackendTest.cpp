@@ -236,6 +236,24 @@ TEST(EmulatedBackend, PaddingRowsAndFixedSplits) {
       .check({{3}});
 }
 
+/// More pieces than meet at once: 38 by two meetings, 540 by three, of kernels
+/// with and without groups of warps. CTAs come in a seeded order: in the usual
+/// one the first meeting is over before the next begins, and shared counters
+/// pass.
+TEST(EmulatedBackend, PiecesMeetInTrees) {
+  for (const char *shape : {"warps = 1, key_warps = 4", "warps = 2"}) {
+    SCOPED_TRACE(shape);
+    AttentionText text = attention("f16");
+    heads(32, 32, 1, 4)(text);
+    text.clauses = "mask(#fi.causal) schedules([#fi.schedule<tile_rows = " +
+                   std::string(shape[8] == '1' ? "16" : "32") +
+                   ", tile_keys = 16, " + shape + ", stages = 2, lanes = 4>])";
+    Case(text.get(), {{1, 600}, {2, 8640}, {1, 20}})
+        .on(on("sm_80:seed=7"))
+        .check({{8, SplitChoice::Fixed, 16}});
+  }
+}
+
 /// A text of StateTest.cpp in another element type.
 std::string with(std::string text, const std::string &element) {
   for (size_t at; (at = text.find("TYPE")) != std::string::npos;)

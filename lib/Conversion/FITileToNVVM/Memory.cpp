@@ -149,13 +149,19 @@ Value NVVMLowering::checkEntry(Value view, Value entry) {
   return arith::SelectOp::create(b, loc, outside, zero, entry);
 }
 
+/// Whether this is the first thread of the CTA.
+Value NVVMLowering::isLeader() {
+  auto isFirst = [&](Value number) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number,
+                                 i32(0));
+  };
+  return arith::AndIOp::create(b, loc, isFirst(thread32), isFirst(group32));
+}
+
 /// Tells the log what this CTA is at work on.
 void NVVMLowering::logRunning(Value value) {
-  Value leads = arith::AndIOp::create(
-      b, loc,
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread32, i32(0)),
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group32, i32(0)));
-  auto branch = scf::IfOp::create(b, loc, leads, /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(b, loc, isLeader(),
+                                  /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Value cta = arith::ExtUIOp::create(
@@ -593,11 +599,8 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
                                       countersPointer,
                                       ArrayRef<LLVM::GEPArg>{toI64(number)});
   NVVM::Barrier0Op::create(b, loc);
-  Value leads = arith::AndIOp::create(
-      b, loc,
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread32, i32(0)),
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group32, i32(0)));
-  auto branch = scf::IfOp::create(b, loc, leads, /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(b, loc, isLeader(),
+                                  /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

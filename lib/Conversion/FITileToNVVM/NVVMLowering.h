@@ -104,6 +104,7 @@ private:
   KVRowAddress rowAddress(Value view, KVPart part, Value key);
   Value loadEntry(Value view, Value entryIndex);
   Value checkEntry(Value view, Value entry);
+  Value isLeader();
   void logRunning(Value value);
   Value tableEntry(Value view, Value key);
   /// The key of a row of a tile, not beyond the last; i32 arithmetic.

@@ -154,24 +154,28 @@ WorkListBuilder::MergeCost WorkListBuilder::mergeCost(const Stage &stage,
       const Cost &cost = split.mergesItself || split.merge == none
                              ? split.cost
                              : stage.merges[split.merge].cost;
+      double slot = cost.slotRow * double(unit.rowCount);
+      if (!split.mergesItself) {
+        double one = cost.item + slot * double(unit.pieces);
+        all.total += unit.headCount * one;
+        all.longest = std::max(all.longest, one);
+        continue;
+      }
       // Each stores its state. Parts meet side by side, then what came of them,
       // until few enough are left for one meeting.
-      int64_t merged = unit.pieces, inTurn = 1, meetings = 1;
-      int64_t left = unit.pieces;
+      int64_t left = unit.pieces, moved = left, inTurn = 1, meetings = 1;
       for (int64_t fanIn = split.mergeFanIn; fanIn && left > 2 * fanIn;
            left = divideUp(left, fanIn)) {
-        merged += left;
+        moved += left;
         inTurn += fanIn;
         ++meetings;
       }
-      merged += left;
+      moved += left;
       inTurn += left;
-      double item =
-          split.mergesItself ? cost.meeting * double(meetings) : cost.item;
-      double slot = cost.slotRow * double(unit.rowCount);
-      all.total += unit.headCount * (item + slot * double(merged));
-      double share = split.mergesItself ? loneMergeShare : 1;
-      all.longest = std::max(all.longest, item + slot * share * double(inTurn));
+      double meeting = cost.meeting * double(meetings);
+      all.total += unit.headCount * (meeting + slot * double(moved));
+      all.longest = std::max(all.longest,
+                             meeting + slot * loneMergeShare * double(inTurn));
     }
   return all;
 }
@@ -295,10 +299,11 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
       break;
     Dealt split = tryLimit(limit);
     MergeCost merges = mergeCost(stage, body);
-    double longest = last(split) + merges.total / workers;
+    double share = merges.total / workers;
     // CTAs by the hundred wait for the one that merges most.
     if (onDevice)
-      longest = std::max(longest, last(split) + merges.longest);
+      share = std::max(share, merges.longest);
+    double longest = last(split) + share;
     // Finer pieces mean more states and merges: only for a real gain.
     if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;

@@ -281,6 +281,51 @@ TEST_F(Device, SplitsFillTheDevice) {
   }
 }
 
+/// Pieces that merge themselves meet by their fan-in, as long as more than
+/// twice as many are left: each meeting costs, and each state stored or loaded.
+TEST_F(Device, CostOfMeetings) {
+  json manifest = deviceManifest(program);
+  json &body = manifest["stages"][0]["bodies"][0];
+  body["counters"] = true;
+  body["merge_fan_in"] = 4;
+  body["cost"]["meeting"] = 1000;
+  body["cost"]["slot_row"] = 1;
+  manifest["stages"][0].erase("merge");
+  gpu.open(manifest);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  int64_t tile = program.bodies[0].tileKeys;
+  struct {
+    int64_t pieces, states, meetings;
+  } cases[] = {{8, 8 + 8, 1},
+               {9, 9 + 9 + 3, 2},
+               {32, 32 + 32 + 8, 2},
+               {33, 33 + 33 + 9 + 3, 3}};
+  for (auto &c : cases) {
+    FakeBatch made;
+    Recorder none;
+    none.cover = false;
+    none.visible = recorder.visible;
+    made.queryLengths = {1};
+    made.keyLengths = {c.pieces * tile};
+    made.bind(program, none);
+    options = gpu.options();
+    options.split_policy = FI_SPLIT_FIXED;
+    options.split_keys = tile;
+    PlanPtr p = planBatch(gpu.package.get(), made, options);
+    ASSERT_TRUE(p) << fi_last_error();
+    char *text = nullptr;
+    ASSERT_EQ(fi_plan_explain(p.get(), &text), FI_OK);
+    std::string explained = text;
+    fi_string_free(text);
+    int64_t cost = program.kvHeads *
+                   (1000 * c.meetings + c.states * int64_t(program.group));
+    EXPECT_NE(explained.find("; merging costs " + std::to_string(cost) + "\n"),
+              std::string::npos)
+        << c.pieces << " pieces\n"
+        << explained;
+  }
+}
+
 /// A body that merges itself has counters, which are left as they were, and no
 /// launch for merging.
 TEST_F(Device, BodiesThatMergeThemselves) {

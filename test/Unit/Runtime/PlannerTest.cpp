@@ -214,6 +214,23 @@ TEST(Planner, FixedSplitsAreCutAtMultiples) {
   EXPECT_EQ(begins, (std::set<int64_t>{0, 256, 512, 768}));
 }
 
+/// docs/planner.md: a merge costs item + slot_row * slots * rows.
+TEST(Planner, MergesCostWhatTheirSlotsDo) {
+  FakeProgram program = servingProgram();
+  fi_plan_options options = defaultOptions(4);
+  options.split_policy = FI_SPLIT_FIXED;
+  options.split_keys = 256;
+  Planned p(program, {1}, {1000}, options); // 4 pieces
+  char *text = nullptr;
+  ASSERT_EQ(fi_plan_explain(p.plan.get(), &text), FI_OK);
+  std::string explained = text;
+  fi_string_free(text);
+  int64_t cost = program.kvHeads * (50 + 5 * 4 * program.group);
+  EXPECT_NE(explained.find("; merging costs " + std::to_string(cost) + "\n"),
+            std::string::npos)
+      << explained;
+}
+
 TEST(Planner, MergesSlotsInKeyOrder) {
   FakeProgram program = servingProgram();
   Planned p(program, {1, 3}, {40000, 9000}, defaultOptions(24));

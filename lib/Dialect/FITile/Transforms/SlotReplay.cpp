@@ -181,22 +181,28 @@ private:
     return failure();
   }
 
+  LogicalResult failReadStill(Operation *op, Place place, const char *what) {
+    return op->emitOpError("expected a barrier between the last read of slot ")
+           << place.second << " of " << describeChannel(place.first) << " and "
+           << what << ": another warp may still be reading it [TILE30]";
+  }
+
+  LogicalResult failUnderWay(Operation *op, Place place, const char *before) {
+    return op->emitOpError("expected earlier copies into slot ")
+           << place.second << " of " << describeChannel(place.first)
+           << " to be waited for before " << before << " [TILE30]";
+  }
+
   LogicalResult copy(Operation *op, Value buffer) {
     FailureOr<Place> place = placeOf(op, buffer);
     if (failed(place))
       return failure();
     Slot &slot = slots[*place];
     if (slot.readAt && *slot.readAt == barriers)
-      return op->emitOpError("expected a barrier between the last read of "
-                             "slot ")
-             << place->second << " of " << describeChannel(place->first)
-             << " and the copy that fills it again: another warp may still be "
-                "reading it [TILE30]";
+      return failReadStill(op, *place, "the copy that fills it again");
     bool isSame = slot.group && *slot.group == groups;
     if (slot.group && !slot.arrivedAt && !isSame && !slot.empty)
-      return op->emitOpError("expected earlier copies into slot ")
-             << place->second << " of " << describeChannel(place->first)
-             << " to be waited for before it is filled again [TILE30]";
+      return failUnderWay(op, *place, "it is filled again");
     slot = {groups, (!isSame || slot.empty) && mayCopyNothing(op), {}, {}, {}};
     return success();
   }
@@ -207,15 +213,9 @@ private:
       return failure();
     Slot &slot = slots[*place];
     if (slot.readAt && *slot.readAt == barriers)
-      return op->emitOpError("expected a barrier between the last read of "
-                             "slot ")
-             << place->second << " of " << describeChannel(place->first)
-             << " and what is written there: another warp may still be reading "
-                "it [TILE30]";
+      return failReadStill(op, *place, "what is written there");
     if (slot.group && !slot.arrivedAt && !slot.empty)
-      return op->emitOpError("expected earlier copies into slot ")
-             << place->second << " of " << describeChannel(place->first)
-             << " to be waited for before it is written [TILE30]";
+      return failUnderWay(op, *place, "it is written");
     slot = {};
     slot.writtenAt = barriers;
     return success();
