@@ -64,14 +64,9 @@ MaskReader::MaskReader(AttentionOp op, Remarks &remarks)
   leaf.usesKey = true;
   leaf.range = {-Wide(kMaxPosition), Wide(kMaxPosition)};
   // Without an origin key 0 is at position 0.
-  Operation *view = op.getView().getDefiningOp();
-  if (auto paged = dyn_cast_or_null<PagedViewOp>(view)) {
-    if (!paged.getOrigin())
-      leaf.range.least = 0;
-  } else if (auto ragged = dyn_cast_or_null<RaggedViewOp>(view)) {
-    if (!ragged.getOrigin())
-      leaf.range.least = 0;
-  }
+  auto view = op.getView().getDefiningOp<KVViewOpInterface>();
+  if (view && !view.getViewOrigin())
+    leaf.range.least = 0;
   keyPosition = leaves.unique(std::move(leaf));
 }
 

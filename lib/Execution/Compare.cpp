@@ -108,7 +108,8 @@ private:
   /// Largest magnitude of a position of a request's rows and keys.
   double largestPosition(int request);
   /// Address of the row of a key or a value; null if the tables name none.
-  const char *rowOf(int request, int64_t key, int64_t head, bool isValue);
+  const char *rowOf(int request, int64_t key, int64_t head, ViewInfo::Pool from,
+                    bool isValue);
 
   const AttentionInfo &attention;
   const BackendRun &run;
@@ -138,17 +139,14 @@ double AttentionTerms::magnitudeOf(const HostValue &value) {
 }
 
 const char *AttentionTerms::rowOf(int request, int64_t key, int64_t head,
-                                  bool isValue) {
+                                  ViewInfo::Pool from, bool isValue) {
   const ViewInfo &view = attention.view;
-  int pool = isValue ? view.values : view.keys;
-  if (pool < 0)
-    return nullptr;
+  auto [pool, pagesTable] = from;
   const HostTensor &tensor = run.arguments[pool].getTensor();
   llvm::SmallVector<int64_t, 5> index;
   if (view.isPaged) {
-    int64_t page =
-        tensor.getSize((view.isFused ? 1 : 0) + (view.isHND ? 2 : 1));
-    const HostTensor &table = run.arguments[view.pages].getTensor();
+    int64_t page = tensor.getSize(view.getKeyDimension());
+    const HostTensor &table = run.arguments[pagesTable].getTensor();
     int64_t id;
     if (view.isDense)
       id = table.getInteger({request, key / page});
@@ -160,7 +158,8 @@ const char *AttentionTerms::rowOf(int request, int64_t key, int64_t head,
     if (view.isFused)
       index.push_back(isValue);
     index.push_back(view.isHND ? head : key % page);
-    index.push_back(view.isHND ? key % page : head);
+    if (view.hasHeads)
+      index.push_back(view.isHND ? key % page : head);
   } else {
     int64_t token = key;
     if (view.indptr >= 0)
@@ -177,29 +176,28 @@ const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
   if (!isNew)
     return it->second;
   KeyMagnitudes &result = it->second;
-  for (bool isValue : {false, true}) {
-    int pool = isValue ? attention.view.values : attention.view.keys;
-    if (pool < 0)
+  // Keys may lie in two pools, each of which has some of a key's columns.
+  std::vector<double> keySquares(lengths[request].keyLength);
+  for (auto [i, from] : llvm::enumerate(attention.view.getPools())) {
+    if (from.pool < 0)
       continue;
-    const HostTensor &tensor = run.arguments[pool].getTensor();
+    bool isValue = i == 1;
+    const HostTensor &tensor = run.arguments[from.pool].getTensor();
     DType type = tensor.getType();
     int64_t dim = tensor.getSize(tensor.getRank() - 1);
     for (int64_t key = 0; key < lengths[request].keyLength; ++key) {
-      const char *data = rowOf(request, key, head, isValue);
-      if (!data)
-        break;
-      double squares = 0, largest = 0;
+      const char *data = rowOf(request, key, head, from, isValue);
       for (int64_t d = 0; d < dim; ++d) {
         double element = readFloat(data + d * getByteSize(type), type);
-        squares += element * element;
-        largest = std::max(largest, std::fabs(element));
+        if (isValue)
+          result.value = std::max(result.value, std::fabs(element));
+        else
+          keySquares[key] += element * element;
       }
-      if (isValue)
-        result.value = std::max(result.value, largest);
-      else
-        result.keyNorm = std::max(result.keyNorm, std::sqrt(squares));
     }
   }
+  for (double squares : keySquares)
+    result.keyNorm = std::max(result.keyNorm, std::sqrt(squares));
   return result;
 }
 
@@ -230,9 +228,14 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
       query.getSize(1) / std::max<int64_t>(attention.view.heads, 1), 1);
   const KeyMagnitudes &keys = magnitudes(request, head / group);
   double squares = 0;
-  for (int64_t d = 0; d < query.getSize(2); ++d) {
-    double element = query.getFloat({row, head, d});
-    squares += element * element;
+  for (int argument : {attention.query, attention.queryTail}) {
+    if (argument < 0)
+      continue;
+    const HostTensor &part = run.arguments[argument].getTensor();
+    for (int64_t d = 0; d < part.getSize(2); ++d) {
+      double element = part.getFloat({row, head, d});
+      squares += element * element;
+    }
   }
   double score = std::fabs(scale) * std::sqrt(squares) * keys.keyNorm;
   if (transformed && row < transformed->getSize(0) &&

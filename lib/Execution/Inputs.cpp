@@ -128,6 +128,7 @@ private:
   Error setScalar(int argument, const HostTensor &tensor, StringRef origin);
 
   Error makeTables();
+  Error makeBlocks(const ViewInfo &view);
   Error makeViewTables(const ViewInfo &view);
   Error setTable(int argument, llvm::ArrayRef<int64_t> entries,
                  llvm::ArrayRef<int64_t> shape);
@@ -270,9 +271,9 @@ Error InputMaker::setPositions(const AttentionInfo &attention) {
 
 Expected<int64_t> InputMaker::getPageSize(const ViewInfo &view) {
   constexpr int64_t kDefault = 16;
-  size_t dim = (view.isFused ? 1 : 0) + (view.isHND ? 2 : 1);
+  size_t dim = view.getKeyDimension();
   int64_t known = view.page;
-  for (int pool : {view.keys, view.values}) {
+  for (auto [pool, table] : view.getPools()) {
     if (known < 0 && pool >= 0 && info(pool).shape.size() > dim)
       known = info(pool).shape[dim];
     if (const HostValue *value = lookup(pool);
@@ -309,7 +310,7 @@ Error InputMaker::makeViewTables(const ViewInfo &view) {
     return Error::success();
   }
   if (!view.isPaged)
-    return Error::success();
+    return view.blockRows ? makeBlocks(view) : Error::success();
 
   auto page = getPageSize(view);
   if (!page)
@@ -327,28 +328,62 @@ Error InputMaker::makeViewTables(const ViewInfo &view) {
                                          "than 2^26 entries");
     // Entries beyond a request's pages are never read: they name no page.
     std::vector<int64_t> table(requests * most, -1), lengths;
+    std::vector<int64_t> valueTable(table);
     for (int64_t r = 0; r < requests; ++r) {
+      int64_t count = pagesOf(batch.requests[r]);
       lengths.push_back(batch.requests[r].keyLength);
-      llvm::copy(takePages(view.keys, pagesOf(batch.requests[r])),
-                 table.begin() + r * most);
+      llvm::copy(takePages(view.keys, count), table.begin() + r * most);
+      if (view.valuePages >= 0)
+        llvm::copy(takePages(view.values, count),
+                   valueTable.begin() + r * most);
     }
     if (Error error = setTable(view.pages, table, {requests, most}))
       return error;
+    if (Error error = setTable(view.valuePages, valueTable, {requests, most}))
+      return error;
     return setTable(view.lengths, lengths, requests);
   }
-  std::vector<int64_t> indptr = {0}, pages, last;
+  std::vector<int64_t> indptr = {0}, pages, valuePages, last;
   for (const RequestLengths &request : batch.requests) {
     int64_t count = pagesOf(request);
     llvm::append_range(pages, takePages(view.keys, count));
+    if (view.valuePages >= 0)
+      llvm::append_range(valuePages, takePages(view.values, count));
     indptr.push_back(indptr.back() + count);
     last.push_back(count ? request.keyLength - (count - 1) * *page : 0);
   }
   if (Error error = setTable(view.indptr, indptr, requests + 1))
     return error;
-  if (Error error =
-          setTable(view.pages, pages, static_cast<int64_t>(pages.size())))
-    return error;
+  for (auto &[table, entries] :
+       {std::pair(view.pages, pages), std::pair(view.valuePages, valuePages)})
+    if (Error error =
+            setTable(table, entries, static_cast<int64_t>(entries.size())))
+      return error;
   return setTable(view.last, last, requests);
+}
+
+/// Lists of blocks: about one of three for each block of rows.
+Error InputMaker::makeBlocks(const ViewInfo &view) {
+  if (values[view.rowIndptr] || values[view.columns])
+    return Error::success();
+  Random random(deriveSeed(seed, "blocks"));
+  auto blocksOf = [](int64_t size, int64_t block) {
+    return size / block + (size % block != 0);
+  };
+  std::vector<int64_t> indptr = {0}, columns;
+  for (const RequestLengths &request : batch.requests)
+    for (int64_t b = blocksOf(request.queryLength, view.blockRows); b > 0;
+         --b) {
+      int64_t count = blocksOf(request.keyLength, view.blockColumns);
+      for (int64_t column = 0; column < count; ++column)
+        if (random.below(3) == 0)
+          columns.push_back(column);
+      indptr.push_back(columns.size());
+    }
+  if (Error error =
+          setTable(view.rowIndptr, indptr, static_cast<int64_t>(indptr.size())))
+    return error;
+  return setTable(view.columns, columns, static_cast<int64_t>(columns.size()));
 }
 
 Error InputMaker::makeTables() {
@@ -375,8 +410,12 @@ Error InputMaker::makeTables() {
       return page.takeError();
     if (*page < 1)
       return createStringError(where() + "expected pages of at least one key");
-    for (const RequestLengths &request : batch.requests)
-      need[view.keys] += (request.keyLength + *page - 1) / *page;
+    for (const RequestLengths &request : batch.requests) {
+      int64_t count = (request.keyLength + *page - 1) / *page;
+      need[view.keys] += count;
+      if (view.valuePages >= 0)
+        need[view.values] += count;
+    }
   }
   for (auto [pool, count] : need) {
     if (count > int64_t(1) << 26)
@@ -457,6 +496,7 @@ void InputMaker::inferShapes() {
     shapes.push_back(argument.shape);
   for (const AttentionInfo &attention : signature.attentions) {
     setSize(attention.query, 0, getRows(attention.rows));
+    setSize(attention.queryTail, 0, getRows(attention.rows));
     for (int place : attention.outs)
       setSize(place, 0, getRows(attention.rows));
   }
@@ -465,7 +505,7 @@ void InputMaker::inferShapes() {
     setSize(append.values, 0, getRows(append.rows));
   }
   for (const ViewInfo &view : signature.getViews())
-    for (int pool : {view.keys, view.values}) {
+    for (auto [pool, pagesTable] : view.getPools()) {
       if (pool < 0)
         continue;
       if (!view.isPaged) {
@@ -474,13 +514,14 @@ void InputMaker::inferShapes() {
           tokens = getRows(view.indptr);
         else if (batch.requests.size() == 1)
           tokens = batch.requests.front().keyLength;
-        setSize(pool, view.isHND ? 1 : 0, tokens);
+        setSize(pool, view.getKeyDimension(), tokens);
         continue;
       }
       int64_t pages = batch.poolPages.value_or(0);
-      if (auto it = pageOrder.find(view.keys); it != pageOrder.end())
+      int owner = pagesTable == view.pages ? view.keys : view.values;
+      if (auto it = pageOrder.find(owner); it != pageOrder.end())
         pages = std::max<int64_t>(pages, it->second.size());
-      if (const HostValue *table = lookup(view.pages)) {
+      if (const HostValue *table = lookup(pagesTable)) {
         const HostTensor &tensor = table->getTensor();
         auto *data = static_cast<const char *>(tensor.getData());
         int64_t bytes = getByteSize(tensor.getType());
@@ -489,7 +530,7 @@ void InputMaker::inferShapes() {
                            readInteger(data + i * bytes, tensor.getType()) + 1);
       }
       setSize(pool, 0, pages);
-      size_t dim = (view.isFused ? 1 : 0) + (view.isHND ? 2 : 1);
+      size_t dim = view.getKeyDimension();
       auto page = getPageSize(view);
       if (page)
         setSize(pool, dim, *page);
@@ -530,7 +571,7 @@ void InputMaker::fillUnused() {
   std::map<int, const ViewInfo *> layouts;
   std::vector<ViewInfo> views = signature.getViews();
   for (const ViewInfo &view : views)
-    for (int pool : {view.keys, view.values}) {
+    for (auto [pool, pagesTable] : view.getPools()) {
       if (pool < 0 || !values[pool] || !isMade[pool] ||
           !isFloat(info(pool).type))
         continue;
@@ -538,10 +579,9 @@ void InputMaker::fillUnused() {
       if (!view.isPaged && view.indptr < 0)
         continue;
       const HostTensor &tensor = values[pool]->getTensor();
-      size_t dim = (view.isFused ? 1 : 0) + (view.isHND ? 2 : 1);
-      int64_t page = view.isPaged ? tensor.getSize(dim) : 1;
+      int64_t page = view.isPaged ? tensor.getSize(view.getKeyDimension()) : 1;
       int64_t slots = view.isPaged ? tensor.getSize(0) * page
-                                   : tensor.getSize(view.isHND ? 1 : 0);
+                                   : tensor.getSize(view.getKeyDimension());
       std::vector<bool> &mark = used[pool];
       mark.resize(slots);
       layouts[pool] = &view;
@@ -550,7 +590,7 @@ void InputMaker::fillUnused() {
         for (int64_t key = 0; key < request.length; ++key) {
           int64_t slot = request.tableBegin + key;
           if (view.isPaged) {
-            const HostValue *table = lookup(view.pages);
+            const HostValue *table = lookup(pagesTable);
             std::optional<int64_t> id =
                 view.isDense ? entry(*table, {request.tableBegin, key / page})
                              : entry(*table, {request.tableBegin + key / page});
@@ -569,8 +609,7 @@ void InputMaker::fillUnused() {
     const HostTensor &tensor = values[pool]->getTensor();
     // A pool as [outer, slot, inner] runs of contiguous elements, with the
     // token dimension in the middle.
-    size_t token = view.isPaged ? (view.isFused ? 1 : 0) + (view.isHND ? 2 : 1)
-                                : (view.isHND ? 1 : 0);
+    size_t token = view.getKeyDimension();
     int64_t page = tensor.getSize(token), inner = 1, between = 1;
     for (int64_t d = token + 1; d < tensor.getRank(); ++d)
       inner *= tensor.getSize(d);
@@ -667,11 +706,10 @@ fi::getRequestLengths(const AttentionInfo &attention,
   const HostTensor &pool = values[view.keys].getTensor();
   if (!view.isPaged && view.indptr < 0) {
     if (!lengths.empty())
-      lengths.front().keyLength = pool.getSize(view.isHND ? 1 : 0);
+      lengths.front().keyLength = pool.getSize(view.getKeyDimension());
     return lengths;
   }
-  size_t dim = (view.isFused ? 1 : 0) + (view.isHND ? 2 : 1);
-  int64_t page = view.isPaged ? pool.getSize(dim) : 1;
+  int64_t page = view.isPaged ? pool.getSize(view.getKeyDimension()) : 1;
   auto find = [&](int argument) {
     return argument >= 0 ? &values[argument] : nullptr;
   };

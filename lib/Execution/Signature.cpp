@@ -145,38 +145,45 @@ int SignatureBuilder::rowsOf(Value value, int64_t &number) {
   return argumentOf(value);
 }
 
+/// Where an operand of a view is kept, by the name that it has there and in
+/// manifests.
+static int *fieldOf(ViewInfo &view, StringRef name) {
+  return llvm::StringSwitch<int *>(name)
+      .Case("keys", &view.keys)
+      .Case("values", &view.values)
+      .Case("tail", &view.tail)
+      .Case("indptr", &view.indptr)
+      .Case("pages", &view.pages)
+      .Case("value_pages", &view.valuePages)
+      .Case("last", &view.last)
+      .Case("lengths", &view.lengths)
+      .Case("row_indptr", &view.rowIndptr)
+      .Case("columns", &view.columns)
+      .Case("origin", &view.origin)
+      .Default(nullptr);
+}
+
 ViewInfo SignatureBuilder::viewOf(Value value) {
   ViewInfo view;
-  if (auto paged = value.getDefiningOp<PagedViewOp>()) {
-    auto type = cast<PagedKVType>(paged.getResult().getType());
-    view.isPaged = true;
-    view.isDense = type.getDense();
-    view.isFused = type.getFused();
-    view.isHND = type.getOrder() == HeadOrder::HND;
-    view.page = ShapedType::isDynamic(type.getPage()) ? -1 : type.getPage();
-    view.heads = type.getHeads();
-    auto pools = paged.getPools();
-    view.keys = argumentOf(pools.front());
-    view.values = argumentOf(pools.back());
-    auto tables = paged.getTables();
-    if (view.isDense) {
-      view.pages = argumentOf(tables[0]);
-      view.lengths = argumentOf(tables[1]);
-    } else {
-      view.indptr = argumentOf(tables[0]);
-      view.pages = argumentOf(tables[1]);
-      view.last = argumentOf(tables[2]);
-    }
-    view.origin = argumentOf(paged.getOrigin());
-  } else if (auto ragged = value.getDefiningOp<RaggedViewOp>()) {
-    auto type = cast<RaggedKVType>(ragged.getResult().getType());
-    view.isHND = type.getOrder() == HeadOrder::HND;
-    view.heads = type.getHeads();
-    auto pools = ragged.getPools();
-    view.keys = argumentOf(pools.front());
-    view.values = argumentOf(pools.back());
-    view.indptr = argumentOf(ragged.getIndptr());
-    view.origin = argumentOf(ragged.getOrigin());
+  auto maker = value.getDefiningOp<KVViewOpInterface>();
+  if (!maker)
+    return view;
+  for (auto [name, operand] : maker.getNamedOperands())
+    if (int *field = fieldOf(view, name))
+      *field = argumentOf(operand);
+  auto type = cast<KVViewTypeInterface>(value.getType());
+  int64_t page = type.getPageSize();
+  view.isPaged = page != 0;
+  view.isDense = view.isPaged && view.indptr < 0;
+  view.page = page > 0 ? page : -1;
+  view.heads = type.getKVHeads();
+  std::optional<unsigned> heads = type.getHeadDimension();
+  view.hasHeads = heads.has_value();
+  view.isHND = heads && *heads < type.getKeyDimension();
+  view.isFused = type.getPoolCount() == 1;
+  if (auto bsr = dyn_cast<BsrKVType>(value.getType())) {
+    view.blockRows = bsr.getRows();
+    view.blockColumns = bsr.getColumns();
   }
   return view;
 }
@@ -225,10 +232,11 @@ Expected<Signature> SignatureBuilder::build() {
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       AttentionInfo info;
       info.query = argumentOf(attention.getQuery());
+      info.queryTail = argumentOf(attention.getQueryTail());
       info.rows = argumentOf(attention.getRows());
       info.positions = argumentOf(attention.getPositions());
       info.scale = argumentOf(attention.getScaleValue());
-      info.dim = attention.getQueryType().getDimSize(2);
+      info.dim = attention.getViewType().getKeyDim();
       info.view = viewOf(attention.getView());
       if (FloatAttr scale = attention.getScaleAttr())
         info.scaleNumber = scale.getValueAsDouble();
@@ -363,23 +371,25 @@ Expected<Signature> fi::parseSignature(StringRef manifest) {
     view.isHND = entry->getString("order") == "HND";
     view.page = entry->getInteger("page").value_or(-1);
     view.heads = entry->getInteger("heads").value_or(0);
-    view.keys = argument(*entry, "keys");
-    view.values = argument(*entry, "values");
+    for (auto &[name, named] : *entry)
+      if (int *field = fieldOf(view, name))
+        *field = argument(*entry, name);
+    view.hasHeads = entry->getString("order") != "ND";
+    if (const llvm::json::Object *blocks = entry->getObject("blocks")) {
+      view.blockRows = blocks->getInteger("rows").value_or(1);
+      view.blockColumns = blocks->getInteger("columns").value_or(1);
+    }
     // A fused pool has a dimension for keys and values.
     view.isFused = view.isPaged && view.keys >= 0 &&
                    signature.arguments[view.keys].shape.size() == 5;
     if (view.values < 0)
       view.values = view.keys;
-    view.indptr = argument(*entry, "indptr");
-    view.pages = argument(*entry, "pages");
-    view.last = argument(*entry, "last");
-    view.lengths = argument(*entry, "lengths");
-    view.origin = argument(*entry, "origin");
     view.isDense = view.isPaged && view.indptr < 0;
     StringRef op = stage->getString("op").value_or("");
     if (op == "attention") {
       AttentionInfo info;
       info.query = argument(*stage, "query");
+      info.queryTail = argument(*stage, "query_tail");
       info.rows = argument(*stage, "rows");
       info.positions = argument(*stage, "positions");
       info.view = view;

@@ -126,13 +126,14 @@ Expected<Program> Program::create(ProgramOp op) {
   }
   if (!view)
     return makeError(where + "expected a fi.view.paged, but there is none");
-  if (view.getDense() || view.getFused() || view.getIndex().isInteger(64) ||
+  if (view.getDense() || view.getFused() || view.getTwoTables() ||
+      view.getIndex().isInteger(64) ||
       view.getElement() != view.getValueElement() ||
       view.getDim() != view.getValueDimension() || view.getPage() <= 0)
     return makeError(where +
                      "expected a view with a known page size, separate pools "
-                     "of one element type and head dim, and 32-bit tables by "
-                     "indptr, but got " +
+                     "of one element type and head dim, and one 32-bit table "
+                     "by indptr, but got " +
                      print(Type(view)));
   program.page = view.getPage();
   program.kvHeads = view.getHeads();

@@ -7,12 +7,14 @@
 """check_bytecode.py roundtrip DIRECTORY
 check_bytecode.py newer IN N OUT
 check_bytecode.py broken IN SCRATCH
+check_bytecode.py versions IN
 
 roundtrip: every .mlir file below DIRECTORY that is meant to be valid, each part of
 it, comes back from text and from bytecode as it was.
 newer: writes IN to OUT with the version of its N-th versioned dialect raised by 1.
 broken: reads IN cut off at many places, which must fail, and with each byte of the
 types and attributes of versioned dialects changed, which must not crash.
+versions: prints the versions that a file states, of the largest number first.
 """
 
 import pathlib
@@ -167,6 +169,18 @@ def broken(source, scratch):
     return crashes != 0 or cuts != refused
 
 
+def print_versions(source):
+    data = pathlib.Path(source).read_bytes()
+    stated = [data[at] >> 1 for at in versions(data) if at is not None]
+    print("versions", *sorted(stated, reverse=True))
+    return False
+
+
 if __name__ == "__main__":
-    MODES = {"roundtrip": roundtrip, "newer": newer, "broken": broken}
+    MODES = {
+        "roundtrip": roundtrip,
+        "newer": newer,
+        "broken": broken,
+        "versions": print_versions,
+    }
     sys.exit(bool(MODES[sys.argv[1]](*sys.argv[2:])))

@@ -101,6 +101,16 @@ TEST_P(GPUVariants, EqualsReference) {
   }
 }
 
+/// Latents, shared by all heads.
+void setLatent(AttentionText &text, int64_t latent, int64_t tail,
+               int64_t heads) {
+  text.valueDim = latent;
+  text.tailDim = tail;
+  text.kvHeads = 1;
+  text.group = heads;
+  text.isQuerySplit = true;
+}
+
 using View = AttentionText::View;
 INSTANTIATE_TEST_SUITE_P(
     Views, GPUVariants,
@@ -115,6 +125,51 @@ INSTANTIATE_TEST_SUITE_P(
                 [](AttentionText &t) {
                   t.isFused = true;
                   t.page = 4;
+                }},
+        Variant{"two_tables", [](AttentionText &t) { t.hasTwoTables = true; }},
+        Variant{"two_tables_page1",
+                [](AttentionText &t) {
+                  t.hasTwoTables = true;
+                  t.page = 1;
+                  t.valueDim = 32;
+                }},
+        Variant{"two_tables_fused_dense",
+                [](AttentionText &t) {
+                  t.hasTwoTables = t.isFused = true;
+                  t.view = View::Dense;
+                  t.index = "i64";
+                }},
+        Variant{"latent", [](AttentionText &t) { setLatent(t, 64, 16, 16); }},
+        Variant{"latent_one_query",
+                [](AttentionText &t) {
+                  setLatent(t, 64, 16, 16);
+                  t.isQuerySplit = false;
+                  t.page = 8;
+                }},
+        Variant{"latent_odd",
+                [](AttentionText &t) {
+                  setLatent(t, 72, 40, 3);
+                  t.isPageDynamic = true;
+                }},
+        Variant{"latent_dense",
+                [](AttentionText &t) {
+                  setLatent(t, 128, 64, 20);
+                  t.view = View::Dense;
+                  t.page = 1;
+                }},
+        Variant{"latent_f32_query",
+                [](AttentionText &t) {
+                  setLatent(t, 32, 16, 8);
+                  t.query = "f32";
+                }},
+        Variant{"blocks", [](AttentionText &t) { t.view = View::Bsr; }},
+        Variant{"small_blocks",
+                [](AttentionText &t) {
+                  t.view = View::Bsr;
+                  t.blockRows = 5;
+                  t.blockColumns = 32;
+                  t.isHND = false;
+                  t.index = "i64";
                 }},
         Variant{"dense_i64",
                 [](AttentionText &t) {
@@ -234,6 +289,24 @@ TEST(GPURegions, Captures) {
   // An entry is missing: it reads as 0.
   Case(text.get(), batch())
       .give("prefix", integers({30, 5, 2, 7, 3, 70}))
+      .on(emulate)
+      .check(plans());
+}
+
+/// Schedules that are chosen: for latents of 512 with 128 heads, and for blocks
+/// of fewer columns than a tile has keys.
+TEST(GPUViews, OfChosenSchedules) {
+  AttentionText text = attention("bf16", kTiles);
+  text.clauses = "mask(#fi.causal)";
+  AttentionText latent = text, blocks = text;
+  setLatent(latent, 512, 64, 128);
+  latent.page = 64;
+  latent.scale = "0.0721688";
+  Case(latent.get(), {{1, 100}, {1, 5}}).on(emulate).check(plans());
+  blocks.view = View::Bsr;
+  blocks.blockColumns = 16;
+  blocks.blockRows = 64;
+  Case(blocks.get(), {{1, 100}, {130, 300}, {3, 20}})
       .on(emulate)
       .check(plans());
 }

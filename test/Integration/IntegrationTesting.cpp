@@ -29,16 +29,23 @@ std::string AttentionText::get() const {
   int64_t queryHeads = kvHeads * group;
   bool isPaged = view == View::Paged || view == View::Dense;
   bool isDense = view == View::Dense;
+  bool isLatent = tailDim > 0;
+  int64_t keyDim = isLatent ? valueDim + tailDim : this->keyDim;
   // Aliases need not be used, so all of them may stand here.
   std::string ix = "tensor<?x" + index + ">";
-  std::string q = "tensor<?x" + number(queryHeads) + "x" + number(keyDim) +
-                  "x" + query + ">";
+  auto rows = [&](int64_t dim) {
+    return "tensor<?x" + number(queryHeads) + "x" + number(dim) + "x" + query +
+           ">";
+  };
+  std::string q = rows(isQuerySplit ? valueDim : keyDim), r = rows(tailDim);
   std::string o = "tensor<?x" + number(queryHeads) + "x" + number(valueDim) +
                   "x" + output + ">";
   std::string lse = "tensor<?x" + number(queryHeads) + "xf32>";
   std::string pageText = isPageDynamic ? "?" : number(page);
   auto pool = [&](int64_t dim, const std::string &element) {
     std::string end = "x" + number(dim) + "x" + element + ">";
+    if (isLatent)
+      return "memref<?x" + pageText + end;
     if (!isPaged)
       return (isHND ? "tensor<" + number(kvHeads) + "x?"
                     : "tensor<?x" + number(kvHeads)) +
@@ -48,7 +55,7 @@ std::string AttentionText::get() const {
     return (isFused ? "memref<?x2" : "memref<?") + token + end;
   };
   std::string options;
-  if (valueDim != keyDim)
+  if (!isLatent && valueDim != keyDim)
     options += ", vo = " + number(valueDim);
   if (values != keys)
     options += ", v = " + values;
@@ -58,12 +65,19 @@ std::string AttentionText::get() const {
     options += ", table = dense";
   if (isFused)
     options += ", fused";
+  if (hasTwoTables)
+    options += ", two_tables";
+  if (view == View::Bsr)
+    options += ", rows = " + number(blockRows);
   std::string order = isHND ? "HND" : "NHD";
+  std::string size = number(kvHeads) + "x" + number(keyDim) + "x" + keys +
+                     ", " + order + options + ">";
   std::string type =
-      isPaged ? "!fi.paged_kv<" + pageText + "x" + number(kvHeads) + "x" +
-                    number(keyDim) + "x" + keys + ", " + order + options + ">"
-              : "!fi.ragged_kv<" + number(kvHeads) + "x" + number(keyDim) +
-                    "x" + keys + ", " + order + options + ">";
+      isLatent ? "!fi.latent_kv<" + number(valueDim) + "+" + number(tailDim) +
+                     "x" + keys + ", page = " + pageText + options + ">"
+      : view == View::Bsr ? "!fi.bsr_kv<" + number(blockColumns) + "x" + size
+      : isPaged           ? "!fi.paged_kv<" + pageText + "x" + size
+                          : "!fi.ragged_kv<" + size;
 
   std::vector<std::string> plan;
   if (view != View::Contiguous)
@@ -71,19 +85,32 @@ std::string AttentionText::get() const {
   std::string tables, pools = "%k, %v", poolTypes;
   switch (view) {
   case View::Paged:
-    llvm::append_range(plan, std::vector<std::string>{"%indptr: " + ix,
-                                                      "%pages: " + ix,
-                                                      "%last: " + ix});
-    tables =
-        " tables(%indptr, %pages, %last : " + ix + ", " + ix + ", " + ix + ")";
-    break;
   case View::Dense: {
-    std::string table = "tensor<?x?x" + index + ">";
-    plan.push_back("%pages: " + table);
-    plan.push_back("%lengths: " + ix);
-    tables = " tables(%pages, %lengths : " + table + ", " + ix + ")";
+    std::string table = isDense ? "tensor<?x?x" + index + ">" : ix;
+    std::vector<std::pair<std::string, std::string>> all;
+    if (!isDense)
+      all.push_back({"%indptr", ix});
+    all.push_back({"%pages", table});
+    if (hasTwoTables)
+      all.push_back({"%value_pages", table});
+    all.push_back({isDense ? "%lengths" : "%last", ix});
+    std::vector<std::string> names, types;
+    for (auto &[name, tableType] : all) {
+      plan.push_back(name + ": " + tableType);
+      names.push_back(name);
+      types.push_back(tableType);
+    }
+    tables = " tables(" + llvm::join(names, ", ") + " : " +
+             llvm::join(types, ", ") + ")";
     break;
   }
+  case View::Bsr:
+    llvm::append_range(plan, std::vector<std::string>{"%indptr: " + ix,
+                                                      "%row_indptr: " + ix,
+                                                      "%columns: " + ix});
+    tables = " indptr(%indptr : " + ix +
+             ") blocks(%row_indptr, %columns : " + ix + ", " + ix + ")";
+    break;
   case View::Ragged:
     plan.push_back("%indptr: " + ix);
     tables = " indptr(%indptr : " + ix + ")";
@@ -97,13 +124,16 @@ std::string AttentionText::get() const {
   }
   if (hasPositions)
     plan.push_back("%pos: " + ix);
-  poolTypes = pool(keyDim, keys);
-  std::string run = "%q: " + q + ", %k: " + poolTypes;
+  poolTypes = pool(isLatent ? valueDim : keyDim, keys);
+  std::string run =
+      "%q: " + q + (isQuerySplit ? ", %r: " + r : "") + ", %k: " + poolTypes;
   if (isFused) {
     pools = "%k";
   } else {
-    run += ", %v: " + pool(valueDim, values);
-    poolTypes += ", " + pool(valueDim, values);
+    std::string second =
+        isLatent ? pool(tailDim, keys) : pool(valueDim, values);
+    run += ", %v: " + second;
+    poolTypes += ", " + second;
   }
   std::string planText = llvm::join(plan, ", ") + planArguments;
   if (plan.empty() && !planArguments.empty())
@@ -118,9 +148,14 @@ std::string AttentionText::get() const {
   if (!planText.empty())
     os << " plan(" << planText << ")";
   os << "\n      run(" << run << runArguments << ")\n      -> (" << results
-     << ") {\n    %view = fi.view." << (isPaged ? "paged " : "ragged ") << pools
-     << tables << "\n        : " << poolTypes << " -> " << type << "\n    %o"
-     << (hasStatistic ? ", %lse" : "") << " = fi.attention %q"
+     << ") {\n    %view = fi.view."
+     << (isLatent            ? "latent "
+         : view == View::Bsr ? "bsr "
+         : isPaged           ? "paged "
+                             : "ragged ")
+     << pools << tables << "\n        : " << poolTypes << " -> " << type
+     << "\n    %o" << (hasStatistic ? ", %lse" : "") << " = fi.attention %q"
+     << (isQuerySplit ? ", %r" : "")
      << (view == View::Contiguous ? "" : " rows(%qo : " + ix + ")")
      << " over %view" << (hasPositions ? " at(%pos : " + ix + ")" : "")
      << " scale(";
@@ -128,9 +163,10 @@ std::string AttentionText::get() const {
     os << llvm::format("%.9e", 1 / std::sqrt(double(keyDim)));
   else
     os << scale;
-  os << ")\n        " << clauses << "\n        : " << q << " over " << type
-     << " -> " << results << "\n    fi.return %o"
-     << (hasStatistic ? ", %lse" : "") << " : " << results << "\n  }\n}\n";
+  os << ")\n        " << clauses << "\n        : " << q
+     << (isQuerySplit ? ", " + r : "") << " over " << type << " -> " << results
+     << "\n    fi.return %o" << (hasStatistic ? ", %lse" : "") << " : "
+     << results << "\n  }\n}\n";
   return result;
 }
 

@@ -28,9 +28,16 @@ namespace fi::test {
 /// The text of a program `p` with one attention: plan arguments qo and the
 /// view's tables; run arguments q, k and v (or kv).
 struct AttentionText {
-  enum class View { Paged, Dense, Ragged, Contiguous };
+  enum class View { Paged, Dense, Ragged, Contiguous, Bsr };
   View view = View::Paged;
   bool isHND = true, isFused = false, isPageDynamic = false;
+  bool hasTwoTables = false;
+  /// Columns of tails: then a paged or dense view is of latents of `valueDim`,
+  /// one KV head. The query has all columns, or is two operands, q and r.
+  int64_t tailDim = 0;
+  bool isQuerySplit = false;
+  /// Of a block-sparse view.
+  int64_t blockRows = 16, blockColumns = 64;
   int64_t page = 16;
   std::string index = "i32";
   std::string query = "f32", keys = "f32", values = "f32", output = "f32";

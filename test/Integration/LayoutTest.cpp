@@ -91,6 +91,157 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) { return info.param.name; });
 
 //===----------------------------------------------------------------------===//
+// Tables of their own, latents, blocks
+//===----------------------------------------------------------------------===//
+
+struct Variation {
+  const char *name;
+  void (*change)(AttentionText &);
+};
+
+class ViewTest : public testing::TestWithParam<Variation> {};
+
+TEST_P(ViewTest, Causal) {
+  AttentionText text = causal();
+  text.keyDim = text.valueDim = 32;
+  GetParam().change(text);
+  Case test(text.get(), mixedBatch());
+  if (text.isPageDynamic)
+    test.setPageSize(text.page);
+  test.check();
+}
+
+static void setElements(AttentionText &text, const char *element) {
+  text.query = text.keys = text.values = text.output = element;
+}
+
+static void setLatent(AttentionText &text, int64_t latent, int64_t tail,
+                      int64_t heads) {
+  text.valueDim = latent;
+  text.tailDim = tail;
+  text.kvHeads = 1;
+  text.group = heads;
+  text.isQuerySplit = true;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TwoTables, ViewTest,
+    testing::Values(
+        Variation{"hnd", [](AttentionText &t) { t.hasTwoTables = true; }},
+        Variation{"nhd_dynamic_vo_i64",
+                  [](AttentionText &t) {
+                    t.hasTwoTables = t.isPageDynamic = true;
+                    t.isHND = false;
+                    t.page = 5;
+                    t.valueDim = 24;
+                    t.index = "i64";
+                  }},
+        Variation{"fused",
+                  [](AttentionText &t) { t.hasTwoTables = t.isFused = true; }},
+        Variation{"dense_bf16",
+                  [](AttentionText &t) {
+                    t.hasTwoTables = true;
+                    t.view = View::Dense;
+                    setElements(t, "bf16");
+                  }}),
+    [](const auto &info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Latent, ViewTest,
+    testing::Values(
+        Variation{"f32", [](AttentionText &t) { setLatent(t, 64, 16, 16); }},
+        Variation{"f16_one_query",
+                  [](AttentionText &t) {
+                    setLatent(t, 64, 16, 16);
+                    setElements(t, "f16");
+                    t.isQuerySplit = false;
+                  }},
+        Variation{"bf16_dense",
+                  [](AttentionText &t) {
+                    setLatent(t, 64, 32, 5);
+                    setElements(t, "bf16");
+                    t.view = View::Dense;
+                  }},
+        Variation{"bf16_odd_dims",
+                  [](AttentionText &t) {
+                    setLatent(t, 72, 40, 3);
+                    setElements(t, "bf16");
+                    t.isPageDynamic = true;
+                    t.page = 7;
+                  }},
+        Variation{"bf16_one_query",
+                  [](AttentionText &t) {
+                    setLatent(t, 40, 8, 20);
+                    setElements(t, "bf16");
+                    t.isQuerySplit = false;
+                    t.index = "i64";
+                  }},
+        Variation{"query_f32",
+                  [](AttentionText &t) {
+                    setLatent(t, 32, 16, 16);
+                    setElements(t, "bf16");
+                    t.query = "f32";
+                    t.page = 1;
+                  }},
+        Variation{"softcap_window",
+                  [](AttentionText &t) {
+                    setLatent(t, 64, 16, 16);
+                    t.clauses = "score(#fi.softcap<30.0>) "
+                                "mask(#fi.causal, #fi.window<left = 40>)";
+                  }}),
+    [](const auto &info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Blocks, ViewTest,
+    testing::Values(Variation{"causal",
+                              [](AttentionText &t) { t.view = View::Bsr; }},
+                    Variation{"full",
+                              [](AttentionText &t) {
+                                t.view = View::Bsr;
+                                t.clauses = "";
+                                t.blockRows = 7;
+                                t.blockColumns = 16;
+                              }},
+                    Variation{"row_by_row",
+                              [](AttentionText &t) {
+                                t.view = View::Bsr;
+                                t.blockRows = 1;
+                                t.blockColumns = 48;
+                                t.isHND = false;
+                                t.group = 3;
+                              }},
+                    Variation{"large",
+                              [](AttentionText &t) {
+                                t.view = View::Bsr;
+                                t.blockRows = 100;
+                                t.blockColumns = 128;
+                                t.index = "i64";
+                                t.valueDim = 40;
+                                setElements(t, "bf16");
+                              }},
+                    Variation{"window_origin",
+                              [](AttentionText &t) {
+                                t.view = View::Bsr;
+                                t.blockColumns = 32;
+                                t.hasOrigin = true;
+                                t.clauses =
+                                    "mask(#fi.window<left = 70, right = 9>)";
+                              }}),
+    [](const auto &info) { return info.param.name; });
+
+/// Absorbed multi-head latent attention as it is: 512 + 64, many heads.
+TEST(LatentTest, FullSize) {
+  AttentionText text = causal();
+  setLatent(text, 512, 64, 128);
+  setElements(text, "bf16");
+  text.page = 64;
+  text.scale = "0.0721688";
+  Case(text.get(), {{1, 130}, {1, 64}, {2, 70}})
+      .setOptLevel(0)
+      .check(twoPlans());
+}
+
+//===----------------------------------------------------------------------===//
 // Element types
 //===----------------------------------------------------------------------===//
 

@@ -51,11 +51,39 @@ struct ViewInfo {
   /// In pages, or in tokens where the view is ragged.
   int indptr = -1;
   int pages = -1, last = -1, lengths = -1, origin = -1;
+  /// Pages of values, where they have a table of their own.
+  int valuePages = -1;
+  /// Pool of the last columns of keys, where they lie apart.
+  int tail = -1;
+  /// Whether pools have a dimension of heads.
+  bool hasHeads = true;
+  /// Of block-sparse views: the size of a block (0: it is none), lists.
+  int64_t blockRows = 0, blockColumns = 0;
+  int rowIndptr = -1, columns = -1;
+
+  /// The dimension of a pool along which keys lie in a page, or tokens.
+  int64_t getKeyDimension() const {
+    return (isPaged ? (isFused ? 2 : 1) : 0) + (isHND && hasHeads ? 1 : 0);
+  }
+  struct Pool {
+    /// Arguments; tables of pages are -1 where there are none.
+    int pool, pages;
+  };
+  /// Pools of keys, values and the keys' last columns, each with its table.
+  llvm::SmallVector<Pool, 3> getPools() const {
+    llvm::SmallVector<Pool, 3> pools = {
+        {keys, pages}, {values, valuePages >= 0 ? valuePages : pages}};
+    if (tail >= 0)
+      pools.push_back({tail, pages});
+    return pools;
+  }
 };
 
 struct AttentionInfo {
   int query = -1, rows = -1, positions = -1, scale = -1;
-  /// Elements of a query row.
+  /// The query's last columns, where they are an argument of their own.
+  int queryTail = -1;
+  /// Elements of a query row, in all.
   int64_t dim = 0;
   ViewInfo view;
   /// Results of the program, -1 where the output goes elsewhere.

@@ -67,11 +67,11 @@ llvm::Error interpretKernel(KernelOp kernel,
                             StateSlots *slots = nullptr);
 
 /// The offset, in elements from the base of its pool, of the row of a key or
-/// value. `pages` is null for views without pages; all indices are checked.
+/// value. `tables` are the view's page tables; all indices are checked.
 llvm::Expected<int64_t> getKVRowOffset(KVViewTypeInterface view,
                                        llvm::ArrayRef<HostTensor> pools,
-                                       const HostTensor *pages, KVPart part,
-                                       int64_t head, int64_t key,
+                                       llvm::ArrayRef<HostTensor> tables,
+                                       KVPart part, int64_t head, int64_t key,
                                        int64_t tableBegin);
 
 /// The kernels of a module as functions of the kernel ABI, so that the runtime

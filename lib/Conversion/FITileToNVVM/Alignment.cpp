@@ -31,8 +31,8 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
     auto op = view.getDefiningOp<ViewOp>();
     if (!op)
       return;
-    ValueRange pools = op.getPools();
-    need(part == KVPart::Values ? pools.back() : pools.front(), bytes);
+    auto type = cast<KVViewTypeInterface>(view.getType());
+    need(op.getPools()[type.getPool(part)], bytes);
   };
   /// Bytes of two elements in memory; of one, where a row has no more.
   auto pair = [](Type memoryElement, RankedTensorType tile) {
@@ -45,8 +45,7 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
     return cast<MemRefType>(memory.getType()).getElementType();
   };
   auto elementOfPool = [](Value view, KVPart part) {
-    auto type = cast<KVViewTypeInterface>(view.getType());
-    return part == KVPart::Values ? type.getValueType() : type.getKeyType();
+    return cast<KVViewTypeInterface>(view.getType()).getPartType(part);
   };
   kernel.walk([&](Operation *op) {
     if (auto copy = dyn_cast<CopyRowsOp>(op))

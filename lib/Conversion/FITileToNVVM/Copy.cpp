@@ -174,12 +174,9 @@ int64_t NVVMLowering::countEntries(LocateOp op) {
 }
 
 LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
-  const View &view = views.find(op.getView())->second;
   BufType type = op.getBuffer().getType();
   auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
-  bool values = op.getPart() == KVPart::Values;
-  const Argument &pool =
-      arguments[values ? view.pools.back() : view.pools.front()];
+  const Argument &pool = poolOf(op.getView(), op.getPart());
   OpBuilder::InsertionGuard guard(b);
   if (op.getValid()) {
     auto branch = scf::IfOp::create(b, loc, scalar(op.getValid()),
@@ -192,28 +189,29 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   auto entryOf = [&](Value entryIndex, int64_t turn) {
     int64_t number = run ? turn * chunks.rowsPerTurn / run : turn;
     return fromI32(entries ? extract(entries, number)
-                           : loadEntry(op.getView(), entryIndex));
+                           : loadEntry(op.getView(), op.getPart(), entryIndex));
   };
   // An address has a part that the loops over keys do not change, and one that
   // the key decides: sums of products with strides, taken apart.
   SmallVector<Value> strides = byteStrides(pool);
-  auto part = [&](bool isFixed, Value key, Value head, bool wantValues,
+  auto part = [&](bool isFixed, Value key, Value head, KVPart which,
                   llvm::function_ref<Value(Value)> lookup) {
     KVRowAddress place = rowAddress(op.getView(), op.getPart(), key);
     place.strides = strides;
     place.head = head;
-    place.wantValues = wantValues;
+    place.part = which;
     if (isFixed)
       place.tableBegin = index(0); // counted with the key
     place.lookup = lookup;
     return viewType.buildRowOffset(b, loc, place);
   };
   auto byKey = [&](Value key, int64_t turn) {
-    return part(false, key, index(0), /*wantValues=*/false,
+    // Where values lie in a page belongs to the other part.
+    return part(false, key, index(0), KVPart::Keys,
                 [&](Value entryIndex) { return entryOf(entryIndex, turn); });
   };
-  Value fixed = part(true, index(0), itemField(Field::KVHead),
-                     /*wantValues=*/values, [&](Value) { return index(0); });
+  Value fixed = part(true, index(0), itemField(Field::KVHead), op.getPart(),
+                     [&](Value) { return index(0); });
   Value buffer = map.lookup(op.getBuffer());
   Value first = scalar(op.getKey());
   // Rows past the last key repeat it: the place of each is computed.
@@ -236,7 +234,7 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   b.setInsertionPointToStart(branch.elseBlock());
   copyClamped();
   b.setInsertionPointToStart(branch.thenBlock());
-  Value stride = viewType.getKeyStride(strides), threadOffset;
+  Value stride = strides[viewType.getKeyDimension()], threadOffset;
   {
     OpBuilder::InsertionGuard outside(b);
     b.restoreInsertionPoint(entry.saveInsertionPoint());
@@ -264,8 +262,9 @@ LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
   BufType buffer = op.getType().getBuffer();
   ChunkMap chunks(buffer, schedule.getWarps() * kLanes);
   auto type = cast<VectorType>(lowered(op.getType()));
-  int64_t run = getRun(cast<KVViewTypeInterface>(op.getView().getType()),
-                       buffer, op.getKey());
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
+  int64_t run = getRun(view, buffer, op.getKey());
+  KVPart part = view.getPartOfTable(op.getTable().value_or(0));
   auto branch = scf::IfOp::create(b, loc, TypeRange{Type(type)},
                                   scalar(op.getValid()), true, true);
   OpBuilder::InsertionGuard guard(b);
@@ -274,7 +273,7 @@ LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
   for (int64_t number = 0, end = countEntries(op); number < end; ++number) {
     Value row = run ? i32(number * run) : chunkRow(chunks, number);
     entries.push_back(
-        tableEntry(op.getView(), clampedKey(scalar(op.getKey()), row)));
+        tableEntry(op.getView(), part, clampedKey(scalar(op.getKey()), row)));
   }
   // Where another lookup into such entries needs more.
   entries.resize(type.getNumElements(), entries.back());

@@ -93,24 +93,31 @@ Value NVVMLowering::rowOffset(const Argument &argument, Value row,
   return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
 }
 
+const NVVMLowering::Argument &NVVMLowering::poolOf(Value view, KVPart part) {
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  return arguments[views.find(view)->second.pools[type.getPool(part)]];
+}
+
 /// Pages are counted in 32 bits, whatever the table's type; the runtime checks.
-Value NVVMLowering::loadEntry(Value view, Value entryIndex) {
-  const Argument &pages = arguments[*views.find(view)->second.pages];
+Value NVVMLowering::loadEntry(Value view, KVPart part, Value entryIndex) {
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  const Argument &pages =
+      arguments[views.find(view)->second.pages[type.getTable(part)]];
   auto load =
       LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
   load.setInvariant(true); // tables belong to the plan
   Value entry = load;
   if (logPointer)
-    entry = checkEntry(view, entry);
+    entry = checkEntry(view, part, entry);
   if (pages.element.isInteger(32))
     return entry;
   return arith::TruncIOp::create(b, loc, b.getI32Type(), entry);
 }
 
 /// A page outside of the pool is put into the log, and page 0 is read instead.
-Value NVVMLowering::checkEntry(Value view, Value entry) {
+Value NVVMLowering::checkEntry(Value view, KVPart part, Value entry) {
   Type type = entry.getType();
-  const Argument &pool = arguments[views.find(view)->second.pools.front()];
+  const Argument &pool = poolOf(view, part);
   Value pages = toI64(pool.sizes.front()), wide = entry;
   if (type.isInteger(32))
     wide = arith::ExtSIOp::create(b, loc, b.getI64Type(), entry);
@@ -177,11 +184,11 @@ void NVVMLowering::logRunning(Value value) {
 
 /// What the page table holds for a key: asked of the address arithmetic of the
 /// view, whose other operations are dead then.
-Value NVVMLowering::tableEntry(Value view, Value key) {
+Value NVVMLowering::tableEntry(Value view, KVPart part, Value key) {
   Value found;
-  KVRowAddress place = rowAddress(view, KVPart::Keys, key);
+  KVRowAddress place = rowAddress(view, part, key);
   auto lookup = [&](Value entryIndex) -> Value {
-    found = loadEntry(view, entryIndex);
+    found = loadEntry(view, part, entryIndex);
     return fromI32(found);
   };
   place.lookup = lookup;
@@ -199,7 +206,7 @@ Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key,
                                 Value entry) {
   KVRowAddress place = rowAddress(view, part, key);
   auto lookup = [&](Value entryIndex) -> Value {
-    return entry ? entry : fromI32(loadEntry(view, entryIndex));
+    return entry ? entry : fromI32(loadEntry(view, part, entryIndex));
   };
   place.lookup = lookup;
   return cast<KVViewTypeInterface>(view.getType())
@@ -207,27 +214,19 @@ Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key,
 }
 
 KVRowAddress NVVMLowering::rowAddress(Value view, KVPart part, Value key) {
-  const View &lowered = views.find(view)->second;
   auto type = cast<KVViewTypeInterface>(view.getType());
-  bool wantValues = part == KVPart::Values;
-  const Argument &pool =
-      arguments[wantValues ? lowered.pools.back() : lowered.pools.front()];
+  const Argument &pool = poolOf(view, part);
   KVRowAddress place;
   place.strides = pool.strides;
-  place.wantValues = wantValues;
+  place.part = part;
   place.head = itemField(Field::KVHead);
   place.key = key;
   place.tableBegin = loadField(itemPointer, offsetof(fi_item, table_begin), 64);
   int64_t page = type.getPageSize();
-  if (page == ShapedType::kDynamic) {
-    // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
-    auto paged = cast<PagedKVType>(view.getType());
-    unsigned dim = (paged.getFused() ? 2 : 1) +
-                   (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
-    place.pageSize = fromI32(toI32(pool.sizes[dim]));
-  } else if (page > 0) {
+  if (page == ShapedType::kDynamic)
+    place.pageSize = fromI32(toI32(pool.sizes[type.getKeyDimension()]));
+  else if (page > 0)
     place.pageSize = index(page);
-  }
   return place;
 }
 
@@ -387,10 +386,7 @@ LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
 }
 
 LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
-  const View &view = views.find(op.getView())->second;
-  bool values = op.getPart() == KVPart::Values;
-  const Argument &pool =
-      arguments[values ? view.pools.back() : view.pools.front()];
+  const Argument &pool = poolOf(op.getView(), op.getPart());
   map.map(op.getResult(), loadTile(op.getType(), pool, [&](Value row) {
             Value key = clampedKey(scalar(op.getKey()), toI32(row));
             return kvRowOffset(op.getView(), op.getPart(), key);
@@ -399,10 +395,7 @@ LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
 }
 
 LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
-  const View &view = views.find(op.getView())->second;
-  bool values = op.getPart() == KVPart::Values;
-  const Argument &pool =
-      arguments[values ? view.pools.back() : view.pools.front()];
+  const Argument &pool = poolOf(op.getView(), op.getPart());
   storeTile(map.lookup(op.getTile()), op.getTile().getType(), pool,
             itemField(Field::RowCount), [&](Value row) {
               return kvRowOffset(op.getView(), op.getPart(),

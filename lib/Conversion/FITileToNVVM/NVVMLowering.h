@@ -51,8 +51,7 @@ private:
     llvm::SmallVector<Value> sizes, strides; // index
   };
   struct View {
-    llvm::SmallVector<unsigned> pools;
-    std::optional<unsigned> pages;
+    llvm::SmallVector<unsigned> pools, pages;
   };
 
   //===--- Control flow (FITileToNVVM.cpp) --------------------------------===//
@@ -102,11 +101,14 @@ private:
   /// `entry`, if given, is what the page table holds for the key.
   Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {});
   KVRowAddress rowAddress(Value view, KVPart part, Value key);
-  Value loadEntry(Value view, Value entryIndex);
-  Value checkEntry(Value view, Value entry);
+  /// The pool where rows of a part lie.
+  const Argument &poolOf(Value view, KVPart part);
+  /// An entry of the page table of a part.
+  Value loadEntry(Value view, KVPart part, Value entryIndex);
+  Value checkEntry(Value view, KVPart part, Value entry);
   Value isLeader();
   void logRunning(Value value);
-  Value tableEntry(Value view, Value key);
+  Value tableEntry(Value view, KVPart part, Value key);
   /// The key of a row of a tile, not beyond the last; i32 arithmetic.
   Value clampedKey(Value first, Value row32);
   Value loadElements(const Argument &argument, Value offset, int64_t count);

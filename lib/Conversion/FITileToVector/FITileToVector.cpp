@@ -90,8 +90,8 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
     View &lowered = views[view.getResult()];
     for (Value pool : view.getPools())
       lowered.pools.push_back(cast<BlockArgument>(pool).getArgNumber());
-    if (view.getPages())
-      lowered.pages = cast<BlockArgument>(view.getPages()).getArgNumber();
+    for (Value table : view.getPages())
+      lowered.pages.push_back(cast<BlockArgument>(table).getArgNumber());
     return success();
   }
   if (auto item = dyn_cast<ItemOp>(op)) {

@@ -208,8 +208,7 @@ private:
     llvm::SmallVector<Value> sizes, strides;
   };
   struct View {
-    llvm::SmallVector<unsigned> pools;
-    std::optional<unsigned> pages;
+    llvm::SmallVector<unsigned> pools, pages;
   };
 
   void createFunction();
@@ -221,6 +220,8 @@ private:
                   bool clamp);
   void prefetchRow(const Argument &argument, Value row, int64_t group,
                    int64_t columns, bool forWriting);
+  /// The pool where rows of a part lie.
+  const Argument &poolOf(Value view, KVPart part);
   Value kvRowOffset(Value view, KVPart part, Value key);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);

@@ -313,35 +313,34 @@ LogicalResult KernelLowering::lowerStoreRows(StoreRowsOp op) {
 // Keys and values
 //===----------------------------------------------------------------------===//
 
+const KernelLowering::Argument &KernelLowering::poolOf(Value view,
+                                                       KVPart part) {
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  return arguments[views.find(view)->second.pools[type.getPool(part)]];
+}
+
 Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
   const View &lowered = views.find(view)->second;
   auto type = cast<KVViewTypeInterface>(view.getType());
-  bool wantValues = part == KVPart::Values;
-  const Argument &pool =
-      arguments[wantValues ? lowered.pools.back() : lowered.pools.front()];
+  const Argument &pool = poolOf(view, part);
   KVRowAddress address;
   address.strides = pool.strides;
-  address.wantValues = wantValues;
+  address.part = part;
   address.head = itemField(Field::KVHead);
   address.key = key;
   address.tableBegin =
       loadField(itemPointer, offsetof(fi_item, table_begin), 64);
   auto lookup = [&](Value entryIndex) -> Value {
-    Value page = memref::LoadOp::create(b, loc, arguments[*lowered.pages].base,
-                                        entryIndex);
+    Value table = arguments[lowered.pages[type.getTable(part)]].base;
+    Value page = memref::LoadOp::create(b, loc, table, entryIndex);
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), page);
   };
   address.lookup = lookup;
   int64_t page = type.getPageSize();
-  if (page == ShapedType::kDynamic) {
-    // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
-    auto paged = cast<PagedKVType>(view.getType());
-    unsigned dim = (paged.getFused() ? 2 : 1) +
-                   (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
-    address.pageSize = pool.sizes[dim];
-  } else if (page > 0) {
+  if (page == ShapedType::kDynamic)
+    address.pageSize = pool.sizes[type.getKeyDimension()];
+  else if (page > 0)
     address.pageSize = index(page);
-  }
   return type.buildRowOffset(b, loc, address);
 }
 
@@ -351,20 +350,14 @@ Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
 static bool rowsAreAdjacent(KVViewTypeInterface view) {
   if (view.getKVHeads() == 1)
     return true;
-  if (auto paged = dyn_cast<PagedKVType>(Type(view)))
-    return paged.getOrder() == HeadOrder::HND;
-  if (auto ragged = dyn_cast<RaggedKVType>(Type(view)))
-    return ragged.getOrder() == HeadOrder::HND;
-  return false;
+  std::optional<unsigned> heads = view.getHeadDimension();
+  return !heads || *heads < view.getKeyDimension();
 }
 
 /// Buffers for where the rows of tiles are, and those of the tiles after them.
 void KernelLowering::describeRows(ArrayRef<LoadKVOp> loads, bool withNext) {
   for (LoadKVOp op : loads) {
-    const View &view = views.find(op.getView())->second;
-    Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
-                                                          : view.pools.front()]
-                     .base;
+    Value base = poolOf(op.getView(), op.getPart()).base;
     KVRows rows;
     rows.base = base;
     rows.rows = op.getType().getDimSize(0);
@@ -486,10 +479,7 @@ LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
 LogicalResult KernelLowering::lowerStoreKV(StoreKVOp op) {
   if (failed(materialise({op.getTile()}, op->getBlock())))
     return failure();
-  const View &view = views.find(op.getView())->second;
-  Value base = arguments[op.getPart() == KVPart::Values ? view.pools.back()
-                                                        : view.pools.front()]
-                   .base;
+  Value base = poolOf(op.getView(), op.getPart()).base;
   Value buffer = buffers.lookup(op.getTile());
   Value first = scalar(op.getKey());
   loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {

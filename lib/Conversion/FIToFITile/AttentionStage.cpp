@@ -70,8 +70,11 @@ private:
   /// pairs, transformed by the region if it is not empty.
   FailureOr<SmallVector<Value>> buildOperand(Value rows, Region &region,
                                              Value head, Value position);
+  /// The rows of the query as the products take them.
+  FailureOr<SmallVector<Value>> buildQuery(int64_t rows);
+  /// `keyRows` receives the rows of keys as they lie in memory, without tails.
   Value buildScores(ArrayRef<Value> query, Value viewValue, Value key,
-                    ScheduleAttr schedule);
+                    ScheduleAttr schedule, Value &keyRows);
   SmallVector<Value> captureArguments() {
     return llvm::map_to_vector(captureBuffers,
                                [&](unsigned index) { return argument(index); });
@@ -117,7 +120,7 @@ private:
   SplitAttr split;
   Value sink;
 
-  unsigned queryBuffer = 0;
+  SmallVector<unsigned> queryBuffers;
   ViewBuffers viewBuffers;
   std::optional<unsigned> scaleBuffer, sinkBuffer, positionsBuffer;
   SmallVector<unsigned> captureBuffers;
@@ -152,7 +155,8 @@ LogicalResult AttentionStage::findFold() {
 }
 
 LogicalResult AttentionStage::collectBuffers() {
-  queryBuffer = stage.use(buffers.get(op.getQuery()));
+  for (Value part : op.getQueryParts())
+    queryBuffers.push_back(stage.use(buffers.get(part)));
   viewBuffers = useView(stage, op.getView(), buffers);
   if (op.getScaleValue())
     scaleBuffer = stage.use(buffers.get(op.getScaleValue()));
@@ -254,15 +258,51 @@ FailureOr<SmallVector<Value>> AttentionStage::buildOperand(Value rows,
   return made;
 }
 
+FailureOr<SmallVector<Value>> AttentionStage::buildQuery(int64_t rows) {
+  // Products are of one element type: the wider of both operands', and f32 of
+  // what a region has computed.
+  Type element = op.getQueryType().getElementType();
+  if (element != view.getKeyType() || op.getPairing())
+    element = b.getF32Type();
+  auto load = [&](unsigned buffer) -> Value {
+    int64_t columns =
+        cast<MemRefType>(argument(buffer).getType()).getDimSize(2);
+    return LoadRowsOp::create(b, loc, tile(rows, columns, element),
+                              argument(buffer), item, group);
+  };
+  SmallVector<Value> loaded = llvm::map_to_vector(queryBuffers, load);
+  buildRows(rows);
+  int64_t tail = view.getTailDim();
+  if (!tail)
+    return buildOperand(loaded[0], op.getQueryRegion(), queryHead,
+                        queryPosition);
+  if (loaded.size() > 1)
+    return loaded;
+  int64_t head = view.getKeyDim() - tail;
+  auto columns = [&](int64_t first, int64_t count) -> Value {
+    return ColumnsOp::create(b, loc, tile(rows, count, element), loaded[0],
+                             first, /*step=*/1);
+  };
+  return SmallVector<Value>{columns(0, head), columns(head, tail)};
+}
+
 Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
-                                  Value key, ScheduleAttr schedule) {
+                                  Value key, ScheduleAttr schedule,
+                                  Value &keyRows) {
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   Type element = cast<RankedTensorType>(query[0].getType()).getElementType();
-  Value loaded = LoadKVOp::create(b, loc, tile(keys, view.getKeyDim(), element),
-                                  KVPart::Keys, viewValue, item, key);
+  auto load = [&](KVPart part) -> Value {
+    return LoadKVOp::create(b, loc, tile(keys, view.getPartDim(part), element),
+                            part, viewValue, item, key);
+  };
+  Value loaded = load(KVPart::Keys);
+  if (element == view.getKeyType())
+    keyRows = loaded;
   Value firstPosition =
       arith::AddIOp::create(b, loc, key, field(Field::KVOrigin));
   SmallVector<Value> k = {loaded};
+  if (view.getTailDim())
+    k.push_back(load(KVPart::Tail));
   if (op.getPairing()) {
     Value rowPosition =
         IotaOp::create(b, loc, tile(keys, 1, b.getIndexType()), firstPosition);
@@ -353,18 +393,7 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   b.setInsertionPointToStart(&items.getBody().front());
   item = items.getItem();
 
-  // Products are of one element type: the wider of both operands', and f32 of
-  // what a region has computed.
-  Type queryElement = op.getQueryType().getElementType();
-  Type common = queryElement == view.getKeyType() && !op.getPairing()
-                    ? queryElement
-                    : b.getF32Type();
-  auto queryType = tile(rows, view.getKeyDim(), common);
-  Value loaded =
-      LoadRowsOp::create(b, loc, queryType, argument(queryBuffer), item, group);
-  buildRows(rows);
-  FailureOr<SmallVector<Value>> query =
-      buildOperand(loaded, op.getQueryRegion(), queryHead, queryPosition);
+  FailureOr<SmallVector<Value>> query = buildQuery(rows);
   if (failed(query))
     return {};
   auto accType = tile(rows, view.getValueDim(), b.getF32Type());
@@ -379,12 +408,17 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   {
     OpBuilder::InsertionGuard loopGuard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
-    Value scores = buildScores(*query, viewValue, loop.getKey(), schedule);
+    Value keyRows;
+    Value scores =
+        buildScores(*query, viewValue, loop.getKey(), schedule, keyRows);
     if (!scores)
       return {};
-    Value v = LoadKVOp::create(
-        b, loc, tile(keys, view.getValueDim(), view.getValueType()),
-        KVPart::Values, viewValue, item, loop.getKey());
+    // Values that are keys lie where these were loaded to.
+    Value v = view.sharesValues() ? keyRows : Value();
+    if (!v)
+      v = LoadKVOp::create(b, loc,
+                           tile(keys, view.getValueDim(), view.getValueType()),
+                           KVPart::Values, viewValue, item, loop.getKey());
     auto update = UpdateOp::create(b, loc, runningTypes, normaliser, scores, v,
                                    loop.getCarried());
     tile::YieldOp::create(b, loc, update.getResults());
@@ -645,9 +679,9 @@ SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
     return b.getNamedAttr(
         name, b.getI64IntegerAttr(std::max<int64_t>(1, std::llround(value))));
   };
-  int64_t bits =
-      view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth() +
-      view.getValueDim() * view.getValueType().getIntOrFloatBitWidth();
+  int64_t bits = view.getKeyDim() * view.getKeyType().getIntOrFloatBitWidth();
+  if (!view.sharesValues())
+    bits += view.getValueDim() * view.getValueType().getIntOrFloatBitWidth();
   int64_t keys = schedule.getTileKeys(), rows = schedule.getTileRows();
   // Many rows are several tiles, which find keys in the cache.
   double loads = schedule.getMaxRows() ? 1 : 0.125;
@@ -671,6 +705,14 @@ DictionaryAttr AttentionStage::build() {
     op.emitOpError("expected 'schedules': run fi-choose-schedule first");
     return {};
   }
+  if (auto bsr = dyn_cast<BsrKVType>(op.getView().getType()))
+    for (auto schedule : schedules.getAsRange<ScheduleAttr>())
+      if (bsr.getColumns() % schedule.getTileKeys() != 0) {
+        op.emitOpError("expected blocks of a multiple of the ")
+            << schedule.getTileKeys() << " keys of a tile, but got "
+            << bsr.getColumns() << " columns [SCH8]";
+        return {};
+      }
   if (failed(collectBuffers()))
     return {};
 
@@ -755,6 +797,8 @@ DictionaryAttr AttentionStage::build() {
                                   : b.getUnitAttr())})),
       named("buffers", stage.getNames()),
       named("bodies", b.getArrayAttr(bodies))};
+  if (op.getQueryTail())
+    stageEntry.push_back(named("query_tail", nameOrNull(op.getQueryTail())));
   if (!merges.empty())
     stageEntry.push_back(named("merge", b.getArrayAttr(merges)));
   if (split) {

@@ -71,7 +71,7 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         stage = buildRowsStage(b, &op, buffers, nextName());
       else if (onlyCountsRows(&op))
         continue;
-      else if (isa<PagedViewOp, RaggedViewOp, SegmentsOp, MergeSegmentsOp,
+      else if (isa<KVViewOpInterface, SegmentsOp, MergeSegmentsOp,
                    fi::ReturnOp>(op))
         continue;
       else

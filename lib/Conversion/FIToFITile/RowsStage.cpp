@@ -83,10 +83,10 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
   Value key =
       arith::SubIOp::create(b, loc, field(Field::KVLen), field(Field::QLen));
   key = arith::AddIOp::create(b, loc, key, field(Field::RowBegin));
-  for (auto [part, buffer, dim, element] :
-       {std::tuple(KVPart::Keys, keys, view.getKeyDim(), view.getKeyType()),
-        std::tuple(KVPart::Values, values, view.getValueDim(),
-                   view.getValueType())}) {
+  for (auto [part, buffer] : {std::pair(KVPart::Keys, keys),
+                              std::pair(view.getSecondPart(), values)}) {
+    int64_t dim = view.getPartDim(part);
+    Type element = view.getPartType(part);
     Value source = entry.getArgument(buffer);
     Type sourceElement = cast<MemRefType>(source.getType()).getElementType();
     Value tile = LoadRowsOp::create(b, loc, tileOf(dim, sourceElement), source,

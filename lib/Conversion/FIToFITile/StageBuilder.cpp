@@ -196,47 +196,32 @@ DictionaryAttr fi::tile::describeView(Value view,
                    : Attribute(b.getUnitAttr())));
   };
   cast<KVViewTypeInterface>(view.getType()).appendManifest(entry);
-  if (auto paged = view.getDefiningOp<PagedViewOp>()) {
-    name("keys", paged.getPools().front());
-    name("values", paged.getPools().back());
-    bool dense = paged.getType().getDense();
-    name("indptr", dense ? Value() : paged.getTables()[0]);
-    name("pages", paged.getTables()[dense ? 0 : 1]);
-    name("last", dense ? Value() : paged.getTables()[2]);
-    name("lengths", dense ? paged.getTables()[1] : Value());
-    name("origin", paged.getOrigin());
-  } else {
-    auto ragged = view.getDefiningOp<RaggedViewOp>();
-    name("keys", ragged.getPools()[0]);
-    name("values", ragged.getPools()[1]);
-    name("indptr", ragged.getIndptr());
-    name("origin", ragged.getOrigin());
-  }
+  for (auto [key, value] :
+       view.getDefiningOp<KVViewOpInterface>().getNamedOperands())
+    name(key, value);
   return b.getDictionaryAttr(entry);
 }
 
 ViewBuffers fi::tile::useView(StageBuilder &stage, Value view,
                               const ProgramBuffers &buffers) {
   ViewBuffers result;
-  auto paged = view.getDefiningOp<PagedViewOp>();
-  OperandRange pools =
-      paged ? paged.getPools() : view.getDefiningOp<RaggedViewOp>().getPools();
-  for (Value pool : pools)
+  auto maker = view.getDefiningOp<KVViewOpInterface>();
+  for (Value pool : maker.getViewPools())
     result.pools.push_back(stage.use(buffers.get(pool)));
-  if (paged)
-    result.pages = stage.use(
-        buffers.get(paged.getTables()[paged.getType().getDense() ? 0 : 1]));
+  for (Value table : maker.getPageTables())
+    result.pages.push_back(stage.use(buffers.get(table)));
   return result;
 }
 
 Value fi::tile::createView(StageBuilder &stage, KernelOp kernel, Value view,
                            const ViewBuffers &viewBuffers) {
   Block &entry = kernel.getBody().front();
-  SmallVector<Value> pools =
-      llvm::map_to_vector(viewBuffers.pools, [&](unsigned index) -> Value {
-        return entry.getArgument(index);
-      });
-  Value pages =
-      viewBuffers.pages ? entry.getArgument(*viewBuffers.pages) : Value();
-  return ViewOp::create(stage.builder, stage.loc, view.getType(), pools, pages);
+  auto arguments = [&](ArrayRef<unsigned> indices) {
+    return llvm::map_to_vector(indices, [&](unsigned index) -> Value {
+      return entry.getArgument(index);
+    });
+  };
+  return ViewOp::create(stage.builder, stage.loc, view.getType(),
+                        arguments(viewBuffers.pools),
+                        arguments(viewBuffers.pages));
 }

@@ -116,8 +116,7 @@ mlir::DictionaryAttr describeView(mlir::Value view,
                                   const ProgramBuffers &buffers);
 /// The buffers of a view that kernels need, and the view in a kernel.
 struct ViewBuffers {
-  llvm::SmallVector<unsigned> pools;
-  std::optional<unsigned> pages;
+  llvm::SmallVector<unsigned> pools, pages;
 };
 ViewBuffers useView(StageBuilder &stage, mlir::Value view,
                     const ProgramBuffers &buffers);

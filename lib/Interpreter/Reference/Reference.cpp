@@ -326,6 +326,7 @@ bool Interpreter::execute(FinalizeOp op) {
 bool Interpreter::execute(AttentionOp op) {
   AttentionOperands in;
   in.query = *tensorOf(op.getQuery());
+  in.queryTail = tensorOf(op.getQueryTail());
   in.rows = tensorOf(op.getRows());
   in.positions = tensorOf(op.getPositions());
   in.sink = tensorOf(op.getSink());
@@ -388,7 +389,8 @@ bool Interpreter::execute(AppendOp op) {
   auto type = cast<KVViewTypeInterface>(op.getView().getType());
   for (bool wantValues : {false, true}) {
     const HostTensor &from = wantValues ? values : keys;
-    int64_t dim = wantValues ? type.getValueDim() : type.getKeyDim();
+    int64_t dim =
+        type.getPartDim(wantValues ? type.getSecondPart() : KVPart::Keys);
     if (from.getSize(1) != type.getKVHeads() || from.getSize(2) != dim)
       return error(Twine("expected operand '") +
                    (wantValues ? "values" : "keys") + "' to have " +
@@ -411,9 +413,12 @@ bool Interpreter::execute(AppendOp op) {
       for (int64_t head = 0; head < keys.getSize(1); ++head)
         for (bool wantValues : {false, true}) {
           const HostTensor &from = wantValues ? values : keys;
-          const HostTensor &to = wantValues ? view.values : view.keys;
+          KVPart part = wantValues ? type.getSecondPart() : KVPart::Keys;
+          const HostTensor &to = part == KVPart::Values ? view.values
+                                 : part == KVPart::Tail ? view.tails
+                                                        : view.keys;
           char *address = static_cast<char *>(
-              view.row(wantValues, r, head, view.lengths[r] - count + i));
+              view.row(part, r, head, view.lengths[r] - count + i));
           int64_t step = to.getStrides().back() * getByteSize(to.getType());
           for (int64_t d = 0; d < from.getSize(2); ++d)
             writeFloat(address + d * step, to.getType(),
@@ -448,6 +453,25 @@ bool Interpreter::execute(Operation *op) {
         if (!makePagedView(view, tensorsOf(view.getPools()),
                            tensorsOf(view.getTables()),
                            tensorOf(view.getOrigin()), value, text))
+          return false;
+        views[view.getResult()] = std::move(value);
+        return true;
+      })
+      .Case([&](LatentViewOp view) {
+        ViewValue value;
+        if (!makeLatentView(view, tensorsOf(view.getPools()),
+                            tensorsOf(view.getTables()),
+                            tensorOf(view.getOrigin()), value, text))
+          return false;
+        views[view.getResult()] = std::move(value);
+        return true;
+      })
+      .Case([&](BsrViewOp view) {
+        ViewValue value;
+        if (!makeBsrView(view, tensorsOf(view.getPools()),
+                         tensorOf(view.getIndptr()),
+                         tensorsOf(view.getBlocks()),
+                         tensorOf(view.getOrigin()), value, text))
           return false;
         views[view.getResult()] = std::move(value);
         return true;

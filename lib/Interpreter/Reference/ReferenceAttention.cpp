@@ -210,8 +210,10 @@ public:
 
   bool prepare();
   /// Fills a row and head, piece by piece.
+  /// `block` is the row's block of rows, where the view has blocks.
   bool evaluate(int64_t request, int64_t row, int64_t head, int64_t position,
-                ArrayRef<int64_t> cuts, std::vector<Partial> &parts);
+                int64_t block, ArrayRef<int64_t> cuts,
+                std::vector<Partial> &parts);
 
   std::unique_ptr<Normaliser> normaliser;
   int64_t dim = 0;
@@ -220,8 +222,10 @@ public:
 
 private:
   bool evaluatePiece(int64_t request, int64_t head, int64_t position,
-                     ArrayRef<double> query, int64_t begin, int64_t end,
-                     Partial &part);
+                     int64_t block, ArrayRef<double> query, int64_t begin,
+                     int64_t end, Partial &part);
+  void readKey(int64_t request, int64_t head, int64_t key,
+               std::vector<double> &into);
   bool prepareForeign(Attribute attr);
   bool isVisible(Attribute mask, ArrayRef<Scalar> arguments, bool &visible);
   bool transform(RegionFunction &region, int64_t request, int64_t head,
@@ -251,7 +255,7 @@ static double normOf(ArrayRef<double> x) {
 }
 
 static void readRow(const HostTensor &tensor, const void *address,
-                    std::vector<double> &into) {
+                    MutableArrayRef<double> into) {
   DType type = tensor.getType();
   int64_t step = tensor.getStrides().back() * getByteSize(type);
   const char *at = static_cast<const char *>(address);
@@ -362,9 +366,21 @@ bool Evaluation::transform(RegionFunction &region, int64_t request,
   return true;
 }
 
+/// A key's row, the tail's columns behind the others.
+void Evaluation::readKey(int64_t request, int64_t head, int64_t key,
+                         std::vector<double> &into) {
+  MutableArrayRef<double> columns(into);
+  size_t tail = op.getViewType().getTailDim();
+  readRow(view.keys, view.row(KVPart::Keys, request, head, key),
+          columns.drop_back(tail));
+  if (tail)
+    readRow(view.tails, view.row(KVPart::Tail, request, head, key),
+            columns.take_back(tail));
+}
+
 bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
-                               ArrayRef<double> query, int64_t begin,
-                               int64_t end, Partial &part) {
+                               int64_t block, ArrayRef<double> query,
+                               int64_t begin, int64_t end, Partial &part) {
   int64_t kvHead = head / op.getGroup();
   std::vector<double> scores, key(query.size()), value(dim);
   std::vector<int64_t> visibleKeys;
@@ -377,7 +393,7 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
         Scalar(),           Scalar::of(request),  Scalar::of(head),
         Scalar::of(kvHead), Scalar::of(position), Scalar::of(keyPosition)};
     ArrayRef<Scalar> positions = ArrayRef<Scalar>(arguments).drop_front();
-    bool visible = true;
+    bool visible = !view.blockRows || view.sees(block, j);
     if (ArrayAttr masks = op.getMasksAttr())
       for (Attribute mask : masks) {
         bool allowed;
@@ -393,7 +409,7 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
     if (!visible)
       continue;
 
-    readRow(view.keys, view.row(false, request, kvHead, j), key);
+    readKey(request, kvHead, j, key);
     if (!transform(keyRegion, request, kvHead, keyPosition, key))
       return false;
     if (op.getPairing())
@@ -432,7 +448,7 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
   for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
     if (weight == 0)
       continue;
-    readRow(view.values, view.row(true, request, kvHead, j), value);
+    readRow(view.values, view.row(KVPart::Values, request, kvHead, j), value);
     for (int64_t d = 0; d < dim; ++d)
       part.output[d] += weight * value[d];
     if (isAdditive)
@@ -449,10 +465,15 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
 }
 
 bool Evaluation::evaluate(int64_t request, int64_t row, int64_t head,
-                          int64_t position, ArrayRef<int64_t> cuts,
-                          std::vector<Partial> &parts) {
-  std::vector<double> query(op.getQueryType().getDimSize(2));
-  readRow(in.query, in.query.at({row, head, 0}), query);
+                          int64_t position, int64_t block,
+                          ArrayRef<int64_t> cuts, std::vector<Partial> &parts) {
+  std::vector<double> query(op.getViewType().getKeyDim());
+  size_t tail = in.queryTail ? op.getViewType().getTailDim() : 0;
+  MutableArrayRef<double> columns(query);
+  readRow(in.query, in.query.at({row, head, 0}), columns.drop_back(tail));
+  if (tail)
+    readRow(*in.queryTail, in.queryTail->at({row, head, 0}),
+            columns.take_back(tail));
   if (!transform(queryRegion, request, head, position, query))
     return false;
   queryNorm = normOf(query);
@@ -461,7 +482,7 @@ bool Evaluation::evaluate(int64_t request, int64_t row, int64_t head,
   for (size_t i = 0; i <= cuts.size(); ++i) {
     int64_t end = i < cuts.size() ? std::min(cuts[i], length) : length;
     end = std::max(end, begin);
-    if (!evaluatePiece(request, head, position, query, begin, end,
+    if (!evaluatePiece(request, head, position, block, query, begin, end,
                        parts.emplace_back()))
       return false;
     begin = end;
@@ -488,6 +509,13 @@ bool fi::reference::evaluateAttention(AttentionOp op,
   int64_t requests = in.view->getRequests();
   std::vector<int64_t> indptr;
   if (!readRows(error, in.rows, rows, requests, indptr))
+    return false;
+  if (in.queryTail && in.queryTail->getSize(0) != rows)
+    return error("expected the second query operand to have " + Twine(rows) +
+                 " rows like the first, but got " +
+                 Twine(in.queryTail->getSize(0)) + " [BAT10]");
+  std::vector<int64_t> firstBlocks;
+  if (in.view->blockRows && !findBlocks(error, *in.view, indptr, firstBlocks))
     return false;
   if (in.positions && in.positions->getSize(0) < rows)
     return error("expected operand 'positions' to have an entry for each of " +
@@ -552,8 +580,12 @@ bool fi::reference::evaluateAttention(AttentionOp op,
                                 (row - indptr[request])));
       if (in.positions)
         position = in.positions->getInteger({row});
-      if (!evaluation.evaluate(request, row, head, position, cutsOf(request),
-                               parts))
+      int64_t block = 0;
+      if (in.view->blockRows)
+        block =
+            firstBlocks[request] + (row - indptr[request]) / in.view->blockRows;
+      if (!evaluation.evaluate(request, row, head, position, block,
+                               cutsOf(request), parts))
         return false;
     }
     int64_t seen = 0;

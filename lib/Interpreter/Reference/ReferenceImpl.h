@@ -28,18 +28,30 @@ struct NamedTensor {
 /// Keys and values of each request.
 struct ViewValue {
   bool paged = false, fused = false, headsFirst = false;
+  /// Whether pools have a dimension of heads.
+  bool hasHeads = true;
   int64_t pageSize = 0;
-  /// Pools of keys and of values; the same one if fused.
-  HostTensor keys, values;
+  /// Pools of keys and of values; the same one if fused, or if values are keys.
+  /// One of the keys' last columns where it has these.
+  HostTensor keys, values, tails;
   /// Per request: number of keys and position of key 0.
   std::vector<int64_t> lengths, origins;
   /// Per request: pages in logical order, or the first row of the pool.
   std::vector<std::vector<int64_t>> pages;
+  /// The same of values, where these have a table of their own.
+  std::vector<std::vector<int64_t>> valuePages;
   std::vector<int64_t> firstRows;
+  /// Of a block-sparse view: the size of a block, where the list of each block
+  /// of rows begins, and numbers of blocks of keys. No rows: a view of all
+  /// keys.
+  int64_t blockRows = 0, blockColumns = 0;
+  std::vector<int64_t> blockIndptr, blocks;
 
   int64_t getRequests() const { return lengths.size(); }
-  /// Address of the first element of a key's row in the pool of keys or values.
-  void *row(bool wantValues, int64_t request, int64_t head, int64_t key) const;
+  /// Address of the first element of a key's row in the pool of a part.
+  void *row(KVPart part, int64_t request, int64_t head, int64_t key) const;
+  /// Whether the rows of a block see a key.
+  bool sees(int64_t block, int64_t key) const;
 };
 
 /// [rows, heads, dim] and [rows, heads], in double.
@@ -117,10 +129,25 @@ bool makePagedView(PagedViewOp op, llvm::ArrayRef<HostTensor> pools,
                    llvm::ArrayRef<HostTensor> tables,
                    std::optional<HostTensor> origin, ViewValue &view,
                    std::string &error);
+bool makeLatentView(LatentViewOp op, llvm::ArrayRef<HostTensor> pools,
+                    llvm::ArrayRef<HostTensor> tables,
+                    std::optional<HostTensor> origin, ViewValue &view,
+                    std::string &error);
 bool makeRaggedView(RaggedViewOp op, llvm::ArrayRef<HostTensor> pools,
                     std::optional<HostTensor> indptr,
                     std::optional<HostTensor> origin, ViewValue &view,
                     std::string &error);
+
+bool makeBsrView(BsrViewOp op, llvm::ArrayRef<HostTensor> pools,
+                 std::optional<HostTensor> indptr,
+                 llvm::ArrayRef<HostTensor> blocks,
+                 std::optional<HostTensor> origin, ViewValue &view,
+                 std::string &error);
+
+/// The first block of rows of each request, and the number of all. They have to
+/// be there, in order and within the request's keys.
+bool findBlocks(const BatchError &error, const ViewValue &view,
+                llvm::ArrayRef<int64_t> rows, std::vector<int64_t> &first);
 
 /// The rows of each request: indptr, or all rows as one request.
 bool readRows(const BatchError &error, std::optional<HostTensor> rows,
@@ -129,7 +156,7 @@ bool readRows(const BatchError &error, std::optional<HostTensor> rows,
 
 struct AttentionOperands {
   HostTensor query;
-  std::optional<HostTensor> rows, positions, sink;
+  std::optional<HostTensor> queryTail, rows, positions, sink;
   const ViewValue *view = nullptr;
   const SegmentsValue *segments = nullptr;
   double scale = 1;

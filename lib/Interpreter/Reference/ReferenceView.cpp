@@ -16,20 +16,26 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::reference;
 
-void *ViewValue::row(bool wantValues, int64_t request, int64_t head,
+void *ViewValue::row(KVPart part, int64_t request, int64_t head,
                      int64_t key) const {
-  const HostTensor &pool = wantValues ? values : keys;
+  bool wantValues = part == KVPart::Values;
+  const HostTensor &pool = wantValues             ? values
+                           : part == KVPart::Tail ? tails
+                                                  : keys;
   SmallVector<int64_t, 5> at;
   int64_t token = key;
   if (paged) {
-    at.push_back(pages[request][key / pageSize]);
+    const auto &table = wantValues && !valuePages.empty() ? valuePages : pages;
+    at.push_back(table[request][key / pageSize]);
     if (fused)
       at.push_back(wantValues ? 1 : 0);
     token = key % pageSize;
   } else {
     token = firstRows[request] + key;
   }
-  if (headsFirst) {
+  if (!hasHeads) {
+    at.push_back(token);
+  } else if (headsFirst) {
     at.push_back(head);
     at.push_back(token);
   } else {
@@ -38,6 +44,13 @@ void *ViewValue::row(bool wantValues, int64_t request, int64_t head,
   }
   at.push_back(0);
   return pool.at(at);
+}
+
+bool ViewValue::sees(int64_t block, int64_t key) const {
+  for (int64_t i = blockIndptr[block]; i < blockIndptr[block + 1]; ++i)
+    if (blocks[i] == key / blockColumns)
+      return true;
+  return false;
 }
 
 bool BatchError::operator()(const llvm::Twine &message) const {
@@ -106,19 +119,19 @@ static bool readOrigins(const BatchError &error,
   return true;
 }
 
-/// The pages of one request, from `count` entries of a table.
-static bool readPages(const BatchError &error, const ViewValue &view,
+/// The pages of one request, from `count` entries of a table, in pools of
+/// `limit` pages.
+static bool readPages(const BatchError &error, StringRef name, int64_t limit,
                       int64_t request, int64_t count,
                       llvm::function_ref<int64_t(int64_t)> entry,
                       std::vector<int64_t> &pages) {
-  int64_t limit = std::min(view.keys.getSize(0), view.values.getSize(0));
   for (int64_t i = 0; i < count; ++i) {
     int64_t page = entry(i);
     if (page < 0 || page >= limit)
-      return error("expected operand 'pages' to hold indices of the pool's " +
-                   Twine(limit) + " pages, but got " + Twine(page) +
-                   " as page " + Twine(i) + " of request " + Twine(request) +
-                   " [BAT5]");
+      return error("expected operand '" + name +
+                   "' to hold indices of the pool's " + Twine(limit) +
+                   " pages, but got " + Twine(page) + " as page " + Twine(i) +
+                   " of request " + Twine(request) + " [BAT5]");
     pages.push_back(page);
   }
   return true;
@@ -134,6 +147,104 @@ static bool checkPool(const BatchError &error, StringRef name,
                    " in dimension " + Twine(dim) +
                    " by the view's type, but got " + Twine(pool.getSize(dim)) +
                    " [BAT9]");
+  return true;
+}
+
+/// Lengths and pages of each request, by tables; the pools are known.
+static bool readTables(const BatchError &error, bool isDense, bool hasTwo,
+                       ArrayRef<HostTensor> tables, ViewValue &view) {
+  int64_t keyPages = view.keys.getSize(0), valuePages = view.values.getSize(0);
+  if (!hasTwo)
+    keyPages = std::min(keyPages, valuePages);
+  if (view.tails.getRank())
+    keyPages = std::min(keyPages, view.tails.getSize(0));
+  const HostTensor &table = tables[isDense ? 0 : 1];
+  const HostTensor &valueTable = tables[(isDense ? 0 : 1) + (hasTwo ? 1 : 0)];
+  /// The pages of one request, of keys and of values.
+  auto readBoth =
+      [&](int64_t request, int64_t count,
+          llvm::function_ref<int64_t(const HostTensor &, int64_t)> entry) {
+        return readPages(
+                   error, "pages", keyPages, request, count,
+                   [&](int64_t i) { return entry(table, i); },
+                   view.pages.emplace_back()) &&
+               (!hasTwo || readPages(
+                               error, "value_pages", valuePages, request, count,
+                               [&](int64_t i) { return entry(valueTable, i); },
+                               view.valuePages.emplace_back()));
+      };
+  if (isDense) {
+    const HostTensor &lengths = tables.back();
+    int64_t requests = lengths.getSize(0);
+    for (auto [name, one] :
+         {std::pair("pages", table), std::pair("value_pages", valueTable)})
+      if (one.getSize(0) < requests)
+        return error(Twine("expected operand '") + name +
+                     "' to have a row for each of " + Twine(requests) +
+                     " requests, but got " + Twine(one.getSize(0)) + " [BAT7]");
+    for (int64_t r = 0; r < requests; ++r) {
+      int64_t length = lengths.getInteger({r});
+      int64_t most =
+          std::min(table.getSize(1), valueTable.getSize(1)) * view.pageSize;
+      if (length < 0 || length > most)
+        return error("expected operand 'lengths' between 0 and " + Twine(most) +
+                     " (the row of operand 'pages' has no more), but got " +
+                     Twine(length) + " for request " + Twine(r) + " [BAT7]");
+      view.lengths.push_back(length);
+      int64_t count = (length + view.pageSize - 1) / view.pageSize;
+      if (!readBoth(r, count, [&](const HostTensor &from, int64_t i) {
+            return from.getInteger({r, i});
+          }))
+        return false;
+    }
+    return true;
+  }
+
+  const HostTensor &last = tables.back();
+  std::vector<int64_t> indptr;
+  if (!readIndptr(error, {"indptr", tables[0]}, table.getSize(0),
+                  "entries of operand 'pages'", indptr) ||
+      !readIndptr(error, {"indptr", tables[0]}, valueTable.getSize(0),
+                  "entries of operand 'value_pages'", indptr))
+    return false;
+  int64_t requests = indptr.size() - 1;
+  if (last.getSize(0) < requests)
+    return error("expected operand 'last' to have an entry for each of " +
+                 Twine(requests) + " requests, but got " +
+                 Twine(last.getSize(0)) + " [BAT6]");
+  for (int64_t r = 0; r < requests; ++r) {
+    int64_t count = indptr[r + 1] - indptr[r];
+    if (!readBoth(r, count, [&](const HostTensor &from, int64_t i) {
+          return from.getInteger({indptr[r] + i});
+        }))
+      return false;
+    if (count == 0) {
+      // Whatever `last` says.
+      view.lengths.push_back(0);
+      continue;
+    }
+    int64_t used = last.getInteger({r});
+    if (used < 1 || used > view.pageSize)
+      return error("expected operand 'last' between 1 and the page size " +
+                   Twine(view.pageSize) + ", but got " + Twine(used) +
+                   " for request " + Twine(r) + " [BAT6]");
+    view.lengths.push_back((count - 1) * view.pageSize + used);
+  }
+  return true;
+}
+
+/// The keys of a page, by the pools, which agree.
+static bool readPageSize(const BatchError &error, unsigned tokenDim,
+                         StringRef otherName, const HostTensor &other,
+                         ViewValue &view) {
+  view.pageSize = view.keys.getSize(tokenDim);
+  if (view.pageSize < 1)
+    return error("expected pages of at least 1 key, but got operand 'keys' "
+                 "with pages of 0 [BAT9]");
+  if (other.getSize(tokenDim) != view.pageSize)
+    return error("expected operand '" + otherName + "' to have pages of " +
+                 Twine(view.pageSize) + " keys like operand 'keys', but got " +
+                 Twine(other.getSize(tokenDim)) + " [BAT9]");
   return true;
 }
 
@@ -161,86 +272,45 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
       return false;
   }
   unsigned tokenDim = (view.fused ? 2 : 1) + (view.headsFirst ? 1 : 0);
-  view.pageSize = view.keys.getSize(tokenDim);
-  if (view.pageSize < 1)
-    return error("expected pages of at least 1 key, but got operand 'keys' "
-                 "with pages of 0 [BAT9]");
-  if (view.values.getSize(tokenDim) != view.pageSize)
-    return error("expected operand 'values' to have pages of " +
-                 Twine(view.pageSize) + " keys like operand 'keys', but got " +
-                 Twine(view.values.getSize(tokenDim)) + " [BAT9]");
-
-  if (type.getDense()) {
-    const HostTensor &table = tables[0], &lengths = tables[1];
-    int64_t requests = lengths.getSize(0);
-    if (table.getSize(0) < requests)
-      return error("expected operand 'pages' to have a row for each of " +
-                   Twine(requests) + " requests, but got " +
-                   Twine(table.getSize(0)) + " [BAT7]");
-    for (int64_t r = 0; r < requests; ++r) {
-      int64_t length = lengths.getInteger({r});
-      int64_t most = table.getSize(1) * view.pageSize;
-      if (length < 0 || length > most)
-        return error("expected operand 'lengths' between 0 and " + Twine(most) +
-                     " (the row of operand 'pages' has no more), but got " +
-                     Twine(length) + " for request " + Twine(r) + " [BAT7]");
-      view.lengths.push_back(length);
-      int64_t count = (length + view.pageSize - 1) / view.pageSize;
-      if (!readPages(
-              error, view, r, count,
-              [&](int64_t i) { return table.getInteger({r, i}); },
-              view.pages.emplace_back()))
-        return false;
-    }
-    return readOrigins(error, origin, view);
-  }
-
-  const HostTensor &table = tables[1], &last = tables[2];
-  std::vector<int64_t> indptr;
-  if (!readIndptr(error, {"indptr", tables[0]}, table.getSize(0),
-                  "entries of operand 'pages'", indptr))
-    return false;
-  int64_t requests = indptr.size() - 1;
-  if (last.getSize(0) < requests)
-    return error("expected operand 'last' to have an entry for each of " +
-                 Twine(requests) + " requests, but got " +
-                 Twine(last.getSize(0)) + " [BAT6]");
-  for (int64_t r = 0; r < requests; ++r) {
-    int64_t count = indptr[r + 1] - indptr[r];
-    if (!readPages(
-            error, view, r, count,
-            [&](int64_t i) { return table.getInteger({indptr[r] + i}); },
-            view.pages.emplace_back()))
-      return false;
-    if (count == 0) {
-      // Whatever `last` says.
-      view.lengths.push_back(0);
-      continue;
-    }
-    int64_t used = last.getInteger({r});
-    if (used < 1 || used > view.pageSize)
-      return error("expected operand 'last' between 1 and the page size " +
-                   Twine(view.pageSize) + ", but got " + Twine(used) +
-                   " for request " + Twine(r) + " [BAT6]");
-    view.lengths.push_back((count - 1) * view.pageSize + used);
-  }
-  return readOrigins(error, origin, view);
+  return readPageSize(error, tokenDim, "values", view.values, view) &&
+         readTables(error, type.getDense(), type.getTwoTables(), tables,
+                    view) &&
+         readOrigins(error, origin, view);
 }
 
-bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
-                                   std::optional<HostTensor> indptr,
+bool fi::reference::makeLatentView(LatentViewOp op, ArrayRef<HostTensor> pools,
+                                   ArrayRef<HostTensor> tables,
                                    std::optional<HostTensor> origin,
                                    ViewValue &view, std::string &text) {
   BatchError error(op, text);
-  view.headsFirst = op.getType().getOrder() == HeadOrder::HND;
+  LatentKVType type = op.getType();
+  view.paged = true;
+  view.hasHeads = false;
+  view.keys = view.values = pools[0];
+  view.tails = pools[1];
+  int64_t page = ShapedType::isDynamic(type.getPage()) ? -1 : type.getPage();
+  return checkPool(error, "latents", view.keys, {-1, page, type.getLatent()}) &&
+         checkPool(error, "tails", view.tails, {-1, page, type.getTail()}) &&
+         readPageSize(error, /*tokenDim=*/1, "tails", view.tails, view) &&
+         readTables(error, type.getDense(), /*hasTwo=*/false, tables, view) &&
+         readOrigins(error, origin, view);
+}
+
+/// A view without pages.
+template <typename OpTy>
+static bool makeTokens(const BatchError &error, OpTy op,
+                       ArrayRef<HostTensor> pools,
+                       std::optional<HostTensor> indptr,
+                       std::optional<HostTensor> origin, ViewValue &view) {
+  auto type = op.getType();
+  view.headsFirst = type.getOrder() == HeadOrder::HND;
   view.keys = pools[0];
   view.values = pools[1];
   for (bool wantValues : {false, true}) {
-    SmallVector<int64_t> wanted = {-1, op.getType().getHeads()};
+    SmallVector<int64_t> wanted = {-1, type.getHeads()};
     if (view.headsFirst)
       std::swap(wanted[0], wanted[1]);
-    wanted.push_back(wantValues ? op.getType().getValueDim()
-                                : op.getType().getKeyDim());
+    wanted.push_back(wantValues ? type.getValueDim() : type.getKeyDim());
     if (!checkPool(error, wantValues ? "values" : "keys",
                    wantValues ? view.values : view.keys, wanted))
       return false;
@@ -260,4 +330,61 @@ bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
     view.lengths.push_back(bounds[r + 1] - bounds[r]);
   }
   return readOrigins(error, origin, view);
+}
+
+bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
+                                   std::optional<HostTensor> indptr,
+                                   std::optional<HostTensor> origin,
+                                   ViewValue &view, std::string &text) {
+  return makeTokens(BatchError(op, text), op, pools, indptr, origin, view);
+}
+
+bool fi::reference::makeBsrView(BsrViewOp op, ArrayRef<HostTensor> pools,
+                                std::optional<HostTensor> indptr,
+                                ArrayRef<HostTensor> blocks,
+                                std::optional<HostTensor> origin,
+                                ViewValue &view, std::string &text) {
+  BatchError error(op, text);
+  if (!makeTokens(error, op, pools, indptr, origin, view) ||
+      !readIndptr(error, {"row_indptr", blocks[0]}, blocks[1].getSize(0),
+                  "entries of operand 'columns'", view.blockIndptr))
+    return false;
+  view.blockRows = op.getType().getRows();
+  view.blockColumns = op.getType().getColumns();
+  for (int64_t i = 0; i < view.blockIndptr.back(); ++i)
+    view.blocks.push_back(blocks[1].getInteger({i}));
+  return true;
+}
+
+bool fi::reference::findBlocks(const BatchError &error, const ViewValue &view,
+                               ArrayRef<int64_t> rows,
+                               std::vector<int64_t> &first) {
+  first = {0};
+  for (int64_t r = 0; r < view.getRequests(); ++r) {
+    int64_t count = rows[r + 1] - rows[r];
+    first.push_back(first.back() +
+                    (count + view.blockRows - 1) / view.blockRows);
+  }
+  int64_t known = view.blockIndptr.size() - 1;
+  if (known < first.back())
+    return error("expected operand 'row_indptr' to have " +
+                 Twine(first.back() + 1) +
+                 " entries, one more than there are "
+                 "blocks of rows, but got " +
+                 Twine(known + 1) + " [BAT13]");
+  for (int64_t r = 0; r < view.getRequests(); ++r) {
+    int64_t end = (view.lengths[r] + view.blockColumns - 1) / view.blockColumns;
+    for (int64_t block = first[r]; block < first[r + 1]; ++block)
+      for (int64_t i = view.blockIndptr[block]; i < view.blockIndptr[block + 1];
+           ++i) {
+        int64_t least =
+            i > view.blockIndptr[block] ? view.blocks[i - 1] + 1 : 0;
+        if (view.blocks[i] < least || view.blocks[i] >= end)
+          return error("expected operand 'columns' to rise within the " +
+                       Twine(end) + " blocks of keys of request " + Twine(r) +
+                       ", but got " + Twine(view.blocks[i]) + " at entry " +
+                       Twine(i) + " [BAT13]");
+      }
+  }
+  return true;
 }

@@ -172,98 +172,112 @@ struct KVRow {
 };
 } // namespace
 
-static llvm::Expected<KVRow> findPagedRow(PagedKVType type,
-                                          ArrayRef<HostTensor> pools,
-                                          const HostTensor *pages, bool values,
-                                          int64_t head, int64_t key,
-                                          int64_t tableBegin) {
-  bool fused = type.getFused();
-  bool nhd = type.getOrder() == HeadOrder::NHD;
-  const HostTensor &pool = pools[!fused && values ? 1 : 0];
-  int64_t page = type.getPage();
-  int64_t tokenDim = (fused ? 2 : 1) + (nhd ? 0 : 1);
-  if (ShapedType::isDynamic(page))
-    page = pool.getSize(tokenDim);
+/// The page where a key lies, and its slot there.
+static llvm::Expected<std::pair<int64_t, int64_t>>
+findSlot(int64_t page, const HostTensor &table, int64_t key,
+         int64_t tableBegin) {
   if (page <= 0)
     return fail("expected pages of at least 1 key, but got " +
                 llvm::Twine(page));
-  if (!pages)
-    return fail("expected a page table");
   // The table is flat, or [requests, pages], which is flat as well.
   int64_t entry = tableBegin + key / page;
   Indices entryIndices = {entry};
-  if (pages->getRank() == 2) {
-    int64_t columns = std::max<int64_t>(pages->getSize(1), 1);
+  if (table.getRank() == 2) {
+    int64_t columns = std::max<int64_t>(table.getSize(1), 1);
     entryIndices = {entry < 0 ? -1 : entry / columns, entry % columns};
   }
   if (llvm::Error error =
-          checkIndex("entry of the page table", entry, pages->getNumElements()))
-    return error;
-  Indices indices = {pages->getInteger(entryIndices)};
-  if (fused)
-    indices.push_back(values);
-  int64_t slot = key % page;
-  indices.push_back(nhd ? slot : head);
-  indices.push_back(nhd ? head : slot);
-  return KVRow{&pool, indices};
+          checkIndex("entry of the page table", entry, table.getNumElements()))
+    return std::move(error);
+  return std::pair(table.getInteger(entryIndices), key % page);
 }
 
-static llvm::Expected<KVRow> findRaggedRow(RaggedKVType type,
+/// What the head and the token of a row are in a pool with this order.
+static Indices inOrder(HeadOrder order, int64_t head, int64_t token) {
+  return order == HeadOrder::NHD ? Indices{token, head} : Indices{head, token};
+}
+
+static llvm::Expected<Indices> findIndices(KVViewTypeInterface view,
                                            ArrayRef<HostTensor> pools,
-                                           bool values, int64_t head,
+                                           ArrayRef<HostTensor> tables,
+                                           KVPart part, int64_t head,
                                            int64_t key, int64_t tableBegin) {
-  int64_t row = tableBegin + key;
-  bool nhd = type.getOrder() == HeadOrder::NHD;
-  return KVRow{&pools[values ? 1 : 0],
-               nhd ? Indices{row, head} : Indices{head, row}};
+  if (auto ragged = dyn_cast<RaggedKVType>(view))
+    return inOrder(ragged.getOrder(), head, tableBegin + key);
+  if (auto bsr = dyn_cast<BsrKVType>(view))
+    return inOrder(bsr.getOrder(), head, tableBegin + key);
+  auto paged = dyn_cast<PagedKVType>(view);
+  auto latent = dyn_cast<LatentKVType>(view);
+  if (!paged && !latent)
+    return fail("expected a view that this interpreter knows");
+  bool values = part == KVPart::Values;
+  int64_t page = view.getPageSize();
+  if (ShapedType::isDynamic(page)) {
+    int64_t dim = latent ? 1
+                         : (paged.getFused() ? 2 : 1) +
+                               (paged.getOrder() == HeadOrder::NHD ? 0 : 1);
+    page = pools[0].getSize(dim);
+  }
+  if (tables.empty())
+    return fail("expected a page table");
+  const HostTensor &table =
+      values && paged && paged.getTwoTables() ? tables.back() : tables.front();
+  auto slot = findSlot(page, table, key, tableBegin);
+  if (!slot)
+    return slot.takeError();
+  Indices indices = {slot->first};
+  if (latent) {
+    indices.push_back(slot->second);
+    return indices;
+  }
+  if (paged.getFused())
+    indices.push_back(values);
+  llvm::append_range(indices, inOrder(paged.getOrder(), head, slot->second));
+  return indices;
 }
 
 static llvm::Expected<KVRow> findKVRow(KVViewTypeInterface view,
                                        ArrayRef<HostTensor> pools,
-                                       const HostTensor *pages, KVPart part,
+                                       ArrayRef<HostTensor> tables, KVPart part,
                                        int64_t head, int64_t key,
                                        int64_t tableBegin) {
-  bool values = part == KVPart::Values;
   if (llvm::Error error = checkIndex("KV head", head, view.getKVHeads()))
-    return error;
-  auto paged = dyn_cast<PagedKVType>(view);
-  auto ragged = dyn_cast<RaggedKVType>(view);
-  if (!paged && !ragged)
-    return fail("expected !fi.paged_kv or !fi.ragged_kv");
-  size_t poolCount = paged && paged.getFused() ? 1 : 2;
-  int64_t rank = ragged ? 3 : paged.getFused() ? 5 : 4;
-  if (pools.size() != poolCount)
-    return fail("expected " + llvm::Twine(poolCount) + " pools, but got " +
-                llvm::Twine(pools.size()));
+    return std::move(error);
+  if (pools.size() != view.getPoolCount())
+    return fail("expected " + llvm::Twine(view.getPoolCount()) +
+                " pools, but got " + llvm::Twine(pools.size()));
   for (const HostTensor &pool : pools)
-    if (pool.getRank() != rank)
-      return fail("expected pools of rank " + llvm::Twine(rank) + ", but got " +
-                  llvm::Twine(pool.getRank()));
-  llvm::Expected<KVRow> row =
-      paged ? findPagedRow(paged, pools, pages, values, head, key, tableBegin)
-            : findRaggedRow(ragged, pools, values, head, key, tableBegin);
-  if (!row)
-    return row;
-  for (auto [d, index] : llvm::enumerate(row->indices))
+    if (pool.getRank() != view.getPoolRank())
+      return fail("expected pools of rank " + llvm::Twine(view.getPoolRank()) +
+                  ", but got " + llvm::Twine(pool.getRank()));
+  if (tables.size() != view.getTableCount())
+    return fail("expected " + llvm::Twine(view.getTableCount()) +
+                " page tables, but got " + llvm::Twine(tables.size()));
+  llvm::Expected<Indices> indices =
+      findIndices(view, pools, tables, part, head, key, tableBegin);
+  if (!indices)
+    return indices.takeError();
+  KVRow row = {&pools[view.getPool(part)], *indices};
+  for (auto [d, index] : llvm::enumerate(row.indices))
     if (llvm::Error error =
             checkIndex("index of dimension " + llvm::Twine(d) +
                            " of the pool for key " + llvm::Twine(key),
-                       index, row->pool->getSize(d)))
-      return error;
-  int64_t columns = values ? view.getValueDim() : view.getKeyDim();
-  if (row->pool->getShape().back() != columns)
+                       index, row.pool->getSize(d)))
+      return std::move(error);
+  int64_t columns = view.getPartDim(part);
+  if (row.pool->getShape().back() != columns)
     return fail("expected rows of " + llvm::Twine(columns) +
                 " elements in the pool, but got " +
-                llvm::Twine(row->pool->getShape().back()));
+                llvm::Twine(row.pool->getShape().back()));
   return row;
 }
 
 llvm::Expected<int64_t>
 fi::tile::getKVRowOffset(KVViewTypeInterface view, ArrayRef<HostTensor> pools,
-                         const HostTensor *pages, KVPart part, int64_t head,
+                         ArrayRef<HostTensor> tables, KVPart part, int64_t head,
                          int64_t key, int64_t tableBegin) {
   llvm::Expected<KVRow> row =
-      findKVRow(view, pools, pages, part, head, key, tableBegin);
+      findKVRow(view, pools, tables, part, head, key, tableBegin);
   if (!row)
     return row.takeError();
   int64_t offset = 0;
@@ -277,8 +291,8 @@ static llvm::Expected<KVRow> findItemRow(const KVView &view, KVPart part,
                                          const fi_item &item, int64_t key) {
   if (llvm::Error error = checkIndex("key", key, item.kv_len))
     return error;
-  return findKVRow(view.type, view.pools, view.pages ? &*view.pages : nullptr,
-                   part, item.kv_head, key, item.table_begin);
+  return findKVRow(view.type, view.pools, view.tables, part, item.kv_head, key,
+                   item.table_begin);
 }
 
 llvm::Expected<Elements> fi::tile::readKV(Value viewValue, Value itemValue,
@@ -332,8 +346,8 @@ static void makeView(ViewOp op, Strand &strand) {
   view->type = cast<KVViewTypeInterface>(op.getType());
   for (Value pool : op.getPools())
     view->pools.push_back(strand.tensor(pool));
-  if (op.getPages())
-    view->pages = strand.tensor(op.getPages());
+  for (Value table : op.getPages())
+    view->tables.push_back(strand.tensor(table));
   strand.set(op, std::shared_ptr<const KVView>(std::move(view)));
 }
 

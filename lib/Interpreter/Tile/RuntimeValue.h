@@ -35,7 +35,7 @@ struct Elements {
 struct KVView {
   KVViewTypeInterface type;
   llvm::SmallVector<HostTensor, 2> pools;
-  std::optional<HostTensor> pages;
+  std::vector<HostTensor> tables;
 };
 
 using ElementsRef = std::shared_ptr<const Elements>;

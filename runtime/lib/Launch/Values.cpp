@@ -38,17 +38,17 @@ fi_status wrongSize(const fi_plan &plan, const Argument &argument, int32_t dim,
     if (stage.op == StageOp::Rows)
       continue;
     const View &view = stage.view;
-    const ViewLengths &lengths = data.views[view.sharedTables];
-    if (view.kind == ViewKind::Ragged || lengths.maxPage < got ||
-        (&m.arguments[view.keys] != &argument &&
-         &m.arguments[view.values] != &argument))
+    if (view.kind == ViewKind::Ragged)
       continue;
-    return fail(FI_INVALID_RUN,
-                "%s: operand '%s': expected page indices below %" PRId64
-                ", the pages of '%s', but the plan has page index %" PRId64
-                "; pass the pool that the tables were made for",
-                stage.name.c_str(), m.arguments[view.pages].name.c_str(), got,
-                name, lengths.maxPage);
+    for (auto [pool, table, maxPage] :
+         poolsOf(view, data.views[view.sharedTables]))
+      if (pool != none && maxPage >= got && &m.arguments[pool] == &argument)
+        return fail(FI_INVALID_RUN,
+                    "%s: operand '%s': expected page indices below %" PRId64
+                    ", the pages of '%s', but the plan has page index %" PRId64
+                    "; pass the pool that the tables were made for",
+                    stage.name.c_str(), m.arguments[table].name.c_str(), got,
+                    name, maxPage);
   }
   return fail(FI_INVALID_RUN,
               "run: operand '%s': expected at least %" PRId64

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t maxHeads = 1 << 16;
 constexpr int64_t maxTile = 1 << 16;
+constexpr int64_t maxBlock = 1 << 20;
 constexpr int64_t maxScratch = int64_t(1) << 30;
 constexpr size_t maxExpressions = 4096;
 constexpr int maxExpressionDepth = 64;
@@ -280,12 +281,17 @@ private:
     std::string kind = json.at("kind").string();
     view.keys = argument(json.at("keys"), FI_GROUP_RUN);
     view.values = argument(json.at("values"), FI_GROUP_RUN);
+    if (!json.get("tail").isNull())
+      view.tail = argument(json.get("tail"), FI_GROUP_RUN);
     view.heads = json.at("heads").integer(1, maxHeads);
     if (!json.get("order").isNull()) {
       std::string order = json.get("order").string();
-      if (order != "HND" && order != "NHD")
-        json.get("order").error("'HND' or 'NHD'");
+      if (order != "HND" && order != "NHD" && order != "ND")
+        json.get("order").error("'HND', 'NHD' or 'ND'");
       view.headsFirst = order == "HND";
+      view.hasHeads = order != "ND";
+      if (!view.hasHeads && (kind != "paged" || view.heads != 1))
+        json.get("order").error("'HND' or 'NHD', unless pages have one head");
     }
     view.origin = table(json.get("origin"), 1);
     view.indptr = table(json.get("indptr"), 1);
@@ -302,8 +308,18 @@ private:
       if (lengthTable == none)
         json.at(lengths).error("the name of a plan tensor");
       (dense ? view.lengths : view.last) = lengthTable;
+      view.valuePages = table(json.get("value_pages"), dense ? 2 : 1);
     } else if (kind == "ragged") {
       view.kind = ViewKind::Ragged;
+      if (JsonReader blocks = json.get("blocks"); !blocks.isNull()) {
+        view.blockRows = blocks.at("rows").integer(1, maxBlock);
+        view.blockColumns = blocks.at("columns").integer(1, maxBlock);
+        view.rowIndptr = table(json.at("row_indptr"), 1);
+        view.columns = table(json.at("columns"), 1);
+        for (const char *key : {"row_indptr", "columns"})
+          if (json.at(key).isNull())
+            json.at(key).error("the name of a plan tensor");
+      }
     } else {
       json.at("kind").error("'paged' or 'ragged'");
     }
@@ -313,14 +329,20 @@ private:
         (view.kind == ViewKind::Ragged || view.keys != view.values))
       json.get("fused").error(
           "false, unless keys and values are one paged pool");
-    size_t rank = view.kind == ViewKind::Ragged ? 3 : view.fused ? 5 : 4;
-    for (const char *key : {"keys", "values"}) {
-      int32_t pool = key[0] == 'k' ? view.keys : view.values;
+    size_t rank = view.kind == ViewKind::Ragged || !view.hasHeads ? 3
+                  : view.fused                                    ? 5
+                                                                  : 4;
+    for (auto [key, pool] :
+         {std::pair("keys", view.keys), std::pair("values", view.values),
+          std::pair("tail", view.tail)}) {
+      if (pool == none)
+        continue;
       if (m.arguments[pool].shape.size() != rank)
         json.at(key).error("an argument of rank " + std::to_string(rank));
       if (view.fused)
         checkDim(json.at(key), pool, 1, 2);
-      checkDim(json.at(key), pool, view.headDim(), view.heads);
+      if (view.hasHeads)
+        checkDim(json.at(key), pool, view.headDim(), view.heads);
       if (view.page != unknownSize)
         checkDim(json.at(key), pool, view.tokenDim(), view.page);
       if (view.kind != ViewKind::Ragged && view.page == unknownSize)
@@ -559,6 +581,8 @@ private:
     stage.query = argument(json.at("query"), FI_GROUP_RUN);
     stage.rows = table(json.get("rows"), 1);
     stage.positions = table(json.get("positions"), 1);
+    if (!json.get("query_tail").isNull())
+      stage.queryTail = argument(json.get("query_tail"), FI_GROUP_RUN);
     readView(json.at("view"), stage);
     stage.queryHeads = json.at("heads").at("q").integer(1, maxHeads);
     stage.kvHeads = json.at("heads").at("kv").integer(1, maxHeads);
@@ -574,6 +598,11 @@ private:
     if (m.arguments[stage.query].shape.size() != 3)
       json.at("query").error("an argument of rank 3");
     checkDim(json.at("query"), stage.query, 1, stage.queryHeads);
+    if (stage.queryTail != none) {
+      if (m.arguments[stage.queryTail].shape.size() != 3)
+        json.at("query_tail").error("an argument of rank 3");
+      checkDim(json.at("query_tail"), stage.queryTail, 1, stage.queryHeads);
+    }
     if (!json.get("outputs").isNull())
       for (const char *key : {"o", "lse"})
         if (!json.get("outputs").get(key).isNull())
@@ -642,6 +671,7 @@ private:
         if (m.stages[j].op != StageOp::Rows && view.kind == other.kind &&
             view.page == other.page && view.indptr == other.indptr &&
             view.pages == other.pages && view.last == other.last &&
+            view.valuePages == other.valuePages &&
             view.lengths == other.lengths && view.origin == other.origin &&
             (samePool || (view.indptr != none && view.page != unknownSize))) {
           view.sharedTables = int32_t(j);

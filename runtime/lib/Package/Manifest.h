@@ -66,15 +66,25 @@ enum class ViewKind { Paged, Dense, Ragged };
 struct View {
   ViewKind kind = ViewKind::Ragged;
   int32_t keys = none, values = none;
+  int32_t tail = none;     // the last columns of keys, where they lie apart
   bool headsFirst = false; // HND
+  bool hasHeads = true;    // ND: pools have no dimension of heads
   bool fused = false;      // one pool [pages, 2, ...]
   int64_t page = unknownSize;
   int64_t heads = 0;
   int32_t indptr = none, pages = none, last = none;
   int32_t lengths = none, origin = none;
+  int32_t valuePages = none; // that of values, where it is not `pages`
+  /// Block-sparse views: rows and columns of a block, 0 for others, and the
+  /// lists of blocks of columns.
+  int64_t blockRows = 0, blockColumns = 0;
+  int32_t rowIndptr = none, columns = none;
   /// Views with equal tables share one analysis: the stage that has it.
   int32_t sharedTables = none;
 
+  bool isPageTable(int32_t argument) const {
+    return argument != none && (argument == pages || argument == valuePages);
+  }
   int32_t tokenDim() const { return firstDim() + (headsFirst ? 1 : 0); }
   int32_t headDim() const { return firstDim() + (headsFirst ? 0 : 1); }
 
@@ -182,6 +192,7 @@ struct Stage {
   StageOp op = StageOp::Rows;
   std::string name;
   int32_t query = none;           // attention: argument
+  int32_t queryTail = none;       // attention: argument with its last columns
   int32_t rows = none;            // attention, append: argument (indptr)
   int32_t positions = none;       // attention: argument
   int32_t outs[2] = {none, none}; // attention: pools of output and statistic

@@ -140,6 +140,9 @@ fi_status Capacities::admit(const Manifest &manifest, size_t index,
       longest = rows.begin[r + 1] - rows.begin[r];
       longestAt = r;
     }
+  auto entriesOf = [&](int32_t table, int32_t dim) {
+    return tables[table].shape[dim];
+  };
   stages.resize(manifest.stages.size());
   StageCapacity &c = stages[index];
   if (!settled) {
@@ -153,9 +156,13 @@ fi_status Capacities::admit(const Manifest &manifest, size_t index,
     if (ragged)
       c.entries = std::max(view.tokens, poolKeys);
     else if (!dense)
-      c.entries = statedPages ? statedPages : tables[stage.view.pages].shape[0];
+      c.entries = statedPages ? statedPages : entriesOf(stage.view.pages, 0);
     else
-      c.width = tables[stage.view.pages].shape[1];
+      c.width = entriesOf(stage.view.pages, 1);
+    if (stage.view.valuePages != none && !(statedPages && !dense)) {
+      int64_t &most = dense ? c.width : c.entries;
+      most = std::min(most, entriesOf(stage.view.valuePages, dense ? 1 : 0));
+    }
     c.bodies.resize(stage.bodies.size());
     FI_TRY(settleItems(stage, workers, int32_t(index), view, policy, c));
   }

@@ -75,7 +75,7 @@ fi_status PlanData::keepGraphTables(const Manifest &manifest,
     int32_t last = kept.rank - 1;
     kept.shape[last] = tableRows[argument] - 1;
     for (const Stage &stage : manifest.stages) {
-      if (stage.op == StageOp::Rows || stage.view.pages != argument)
+      if (stage.op == StageOp::Rows || !stage.view.isPageTable(argument))
         continue;
       const StageCapacity &most = capacities.of(stage.view.sharedTables);
       bool dense = stage.view.kind == ViewKind::Dense;
@@ -158,7 +158,7 @@ fi_status PlanData::keepTables(const Manifest &manifest, bool borrow,
         continue;
       const Table &table = tables[buffer.index];
       bool pages =
-          stage.op != StageOp::Rows && stage.view.pages == buffer.index;
+          stage.op != StageOp::Rows && stage.view.isPageTable(buffer.index);
       int64_t entries = table.shape[table.rank - 1];
       if (pages)
         entries = views[stage.view.sharedTables].tableEnd;

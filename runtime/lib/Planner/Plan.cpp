@@ -300,9 +300,12 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
                                  const ViewLengths &lengths) {
   const View &view = stage.view;
   bool ragged = view.kind == ViewKind::Ragged;
-  for (int32_t pool : {view.keys, view.values}) {
+  for (auto [pool, table, maxPage] : poolsOf(view, lengths)) {
+    if (pool == none)
+      continue;
     const Argument &a = manifest.arguments[pool];
-    FI_TRY(setRule(manifest, stage, pool, view.headDim(), view.heads));
+    if (view.hasHeads)
+      FI_TRY(setRule(manifest, stage, pool, view.headDim(), view.heads));
     if (view.fused)
       FI_TRY(setRule(manifest, stage, pool, 1, 2));
     int32_t dim = ragged ? view.tokenDim() : 0;
@@ -311,7 +314,7 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
     else if (view.indptr == none)
       FI_TRY(setRule(manifest, stage, pool, dim, lengths.tokens));
     SizeRule &rule = rules[size_t(a.indexInGroup) * maxRank + dim];
-    int64_t needed = ragged ? lengths.tokens : lengths.maxPage + 1;
+    int64_t needed = ragged ? lengths.tokens : maxPage + 1;
     rule.least = std::max(rule.least, needed);
     int64_t known = a.shape[dim] != unknownSize ? a.shape[dim] : rule.exact;
     if (known == unknownSize || known >= needed)
@@ -326,8 +329,8 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
     return fail(FI_INVALID_BATCH,
                 "%s: operand '%s': expected page indices below %" PRId64
                 ", the pages of '%s', but got %" PRId64,
-                stage.name.c_str(), manifest.arguments[view.pages].name.c_str(),
-                known, a.name.c_str(), lengths.maxPage);
+                stage.name.c_str(), manifest.arguments[table].name.c_str(),
+                known, a.name.c_str(), maxPage);
   }
   return FI_OK;
 }
@@ -385,6 +388,23 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
     FI_TRY(setPoolRules(manifest, stage, lengths));
     bool overridden = options.split.policy != FI_SPLIT_DEFAULT;
     SplitPolicy policy = overridden ? options.split : stage.split;
+    if (capacities && view.blockRows)
+      return fail(FI_UNSUPPORTED,
+                  "%s: operand '%s': block-sparse views have no graph-safe "
+                  "plans yet; plan each batch",
+                  stage.name.c_str(),
+                  manifest.arguments[view.rowIndptr].name.c_str());
+    if (view.valuePages != none && options.borrowTables &&
+        view.kind == ViewKind::Dense &&
+        tables[view.valuePages].strides[0] != tables[view.pages].strides[0])
+      return fail(
+          FI_INVALID_BATCH,
+          "%s: operand '%s': expected rows as far apart as those of "
+          "'%s' where tables are borrowed, but got strides %" PRId64
+          " and %" PRId64,
+          stage.name.c_str(), manifest.arguments[view.valuePages].name.c_str(),
+          manifest.arguments[view.pages].name.c_str(),
+          tables[view.valuePages].strides[0], tables[view.pages].strides[0]);
     if (capacities) {
       const SizeRule &pool =
           rules[size_t(manifest.arguments[view.keys].indexInGroup) * maxRank +
@@ -404,6 +424,11 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
     }
     FI_TRY(setRule(manifest, stage, stage.query, 0, argumentRows[stage.query]));
     FI_TRY(setRule(manifest, stage, stage.query, 1, stage.queryHeads));
+    if (stage.queryTail != none) {
+      FI_TRY(setRule(manifest, stage, stage.queryTail, 0,
+                     argumentRows[stage.query]));
+      FI_TRY(setRule(manifest, stage, stage.queryTail, 1, stage.queryHeads));
+    }
     for (int32_t out : stage.outs)
       if (out != none) {
         FI_TRY(setRule(manifest, stage, out, 0, argumentRows[stage.query]));

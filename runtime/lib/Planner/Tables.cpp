@@ -243,16 +243,10 @@ struct Reader {
     // tableBegin holds the indptr while the lengths are made of it.
     FI_TRY(readIndptr(view.indptr, v.tableBegin));
     v.requests = int64_t(v.tableBegin.size()) - 1;
-    const Table &last = tables[view.last], &pages = tables[view.pages];
+    const Table &last = tables[view.last];
     FI_TRY(
         checkRequests(view.last, last.shape[0], v.requests, name(view.indptr)));
     int64_t first = v.tableBegin[0], end = v.tableBegin[v.requests];
-    if (pages.shape[0] < end)
-      return fail(FI_INVALID_BATCH,
-                  "%s: operand '%s': expected at least the %" PRId64
-                  " entries that '%s' ends at, but got %" PRId64,
-                  stage.name.c_str(), name(view.pages), end, name(view.indptr),
-                  pages.shape[0]);
     v.keys.resize(v.requests);
     readIntegers(last, 0, v.requests, v.keys.data());
     for (int64_t r = 0; r < v.requests; ++r) {
@@ -272,49 +266,80 @@ struct Reader {
         return tooLong(view.indptr, r);
       v.keys[r] += (count - 1) * v.page;
     }
-    Extremes extremes;
-    scan(pages, first, end - first, extremes);
-    if (extremes.least < 0)
-      for (int64_t r = 0; r < v.requests; ++r)
-        for (int64_t i = v.tableBegin[r]; i < v.tableBegin[r + 1]; ++i)
-          if (pages.at(i) < 0)
-            return pageOutside(view.pages, i, pages.at(i), r);
-    v.maxPage = end > first ? extremes.most : -1;
+    for (int32_t argument : {view.pages, view.valuePages}) {
+      if (argument == none)
+        continue;
+      const Table &pages = tables[argument];
+      if (pages.shape[0] < end)
+        return fail(FI_INVALID_BATCH,
+                    "%s: operand '%s': expected at least the %" PRId64
+                    " entries that '%s' ends at, but got %" PRId64,
+                    stage.name.c_str(), name(argument), end, name(view.indptr),
+                    pages.shape[0]);
+      Extremes extremes;
+      scan(pages, first, end - first, extremes);
+      if (extremes.least < 0)
+        for (int64_t r = 0; r < v.requests; ++r)
+          for (int64_t i = v.tableBegin[r]; i < v.tableBegin[r + 1]; ++i)
+            if (pages.at(i) < 0)
+              return pageOutside(argument, i, pages.at(i), r);
+      v.maxValuePage = end > first ? extremes.most : -1;
+      if (argument == view.pages)
+        v.maxPage = v.maxValuePage;
+    }
     v.tableEnd = end;
+    return FI_OK;
+  }
+
+  /// The pages of one row of a dense table.
+  fi_status scanRow(int32_t argument, int64_t request, int64_t used,
+                    Extremes &extremes) const {
+    const Table &table = tables[argument];
+    int64_t row = request * table.strides[0];
+    scan(table, row, used, extremes);
+    if (used && extremes.least < 0)
+      for (int64_t i = 0; i < used; ++i)
+        if (table.at(row + i) < 0)
+          return pageOutside(argument, i, table.at(row + i), request);
     return FI_OK;
   }
 
   fi_status readDense(ViewLengths &v) const {
     const View &view = stage.view;
     const Table &lengths = tables[view.lengths], &pages = tables[view.pages];
+    bool hasTwo = view.valuePages != none;
+    const Table &valuePages = hasTwo ? tables[view.valuePages] : pages;
     v.requests = pages.shape[0];
+    FI_TRY(checkRequests(hasTwo ? view.valuePages : view.pages,
+                         valuePages.shape[0], v.requests, name(view.pages)));
+    int64_t width = std::min(pages.shape[1], valuePages.shape[1]);
     FI_TRY(checkRequests(view.lengths, lengths.shape[0], v.requests,
                          name(view.pages)));
     v.keys.resize(v.requests);
     v.tableBegin.resize(v.requests);
     readIntegers(lengths, 0, v.requests, v.keys.data());
-    Extremes extremes;
+    Extremes extremes, ofValues;
     for (int64_t r = 0; r < v.requests; ++r) {
       int64_t used = v.keys[r] <= 0 ? 0 : (v.keys[r] - 1) / v.page + 1;
-      if (v.keys[r] < 0 || used > pages.shape[1])
+      if (v.keys[r] < 0 || used > width)
         return fail(FI_INVALID_BATCH,
                     "%s: operand '%s': expected a number of keys that %" PRId64
                     " pages of %" PRId64 " can hold, but got %s[%" PRId64
                     "] = %" PRId64,
-                    stage.name.c_str(), name(view.lengths), pages.shape[1],
-                    v.page, name(view.lengths), r, v.keys[r]);
+                    stage.name.c_str(), name(view.lengths), width, v.page,
+                    name(view.lengths), r, v.keys[r]);
       if (v.keys[r] > maxKeys)
         return tooLong(view.lengths, r);
-      int64_t row = r * pages.strides[0];
-      v.tableBegin[r] = row;
+      v.tableBegin[r] = r * pages.strides[0];
       v.tableEnd = std::max(v.tableEnd, used);
-      scan(pages, row, used, extremes);
-      if (used && extremes.least < 0)
-        for (int64_t i = 0; i < used; ++i)
-          if (pages.at(row + i) < 0)
-            return pageOutside(view.pages, i, pages.at(row + i), r);
+      FI_TRY(scanRow(view.pages, r, used, extremes));
+      if (hasTwo)
+        FI_TRY(scanRow(view.valuePages, r, used, ofValues));
     }
     v.maxPage = extremes.most < 0 ? -1 : extremes.most;
+    v.maxValuePage = !hasTwo             ? v.maxPage
+                     : ofValues.most < 0 ? -1
+                                         : ofValues.most;
     return FI_OK;
   }
 
@@ -348,6 +373,63 @@ struct Reader {
 
 } // namespace
 
+std::array<PoolPages, 3> poolsOf(const View &view, const ViewLengths &lengths) {
+  int32_t valueTable = view.valuePages != none ? view.valuePages : view.pages;
+  return {{{view.keys, view.pages, lengths.maxPage},
+           {view.values, valueTable, lengths.maxValuePage},
+           {view.tail, view.pages, lengths.maxPage}}};
+}
+
+fi_status readBlocks(const Stage &stage, const Manifest &manifest,
+                     const Table *tables, const RowLengths &rows,
+                     const ViewLengths &view, BlockLists &blocks) {
+  Reader reader{stage, manifest, tables};
+  const View &layout = stage.view;
+  auto blocksOf = [](int64_t size, int64_t block) {
+    return size / block + (size % block != 0);
+  };
+  FI_TRY(reader.readIndptr(layout.rowIndptr, blocks.begin));
+  blocks.columns = &tables[layout.columns];
+  int64_t known = int64_t(blocks.begin.size()) - 1;
+  if (blocks.begin[known] > blocks.columns->shape[0])
+    return fail(FI_INVALID_BATCH,
+                "%s: operand '%s': expected at least the %" PRId64
+                " entries that '%s' ends at, but got %" PRId64,
+                stage.name.c_str(), reader.name(layout.columns),
+                blocks.begin[known], reader.name(layout.rowIndptr),
+                blocks.columns->shape[0]);
+  blocks.first.resize(rows.requests + 1);
+  blocks.first[0] = 0;
+  for (int64_t r = 0; r < rows.requests; ++r)
+    blocks.first[r + 1] =
+        blocks.first[r] +
+        blocksOf(rows.begin[r + 1] - rows.begin[r], layout.blockRows);
+  if (blocks.first[rows.requests] > known)
+    return fail(FI_INVALID_BATCH,
+                "%s: operand '%s': expected an entry more than the %" PRId64
+                " blocks of %" PRId64 " rows, but got %" PRId64,
+                stage.name.c_str(), reader.name(layout.rowIndptr),
+                blocks.first[rows.requests], layout.blockRows, known + 1);
+  for (int64_t r = 0; r < rows.requests; ++r) {
+    int64_t end = blocksOf(view.keys[r], layout.blockColumns);
+    for (int64_t b = blocks.first[r]; b < blocks.first[r + 1]; ++b) {
+      int64_t least = 0;
+      for (int64_t i = blocks.begin[b]; i < blocks.begin[b + 1]; ++i) {
+        int64_t column = blocks.columns->at(i);
+        if (column < least || column >= end)
+          return fail(FI_INVALID_BATCH,
+                      "%s: operand '%s': expected numbers that rise within the "
+                      "%" PRId64 " blocks of keys of request %" PRId64
+                      ", but got %s[%" PRId64 "] = %" PRId64,
+                      stage.name.c_str(), reader.name(layout.columns), end, r,
+                      reader.name(layout.columns), i, column);
+        least = column + 1;
+      }
+    }
+  }
+  return FI_OK;
+}
+
 fi_status readRows(const Stage &stage, const Manifest &manifest,
                    const Table *tables, int64_t rows, RowLengths &lengths) {
   if (stage.rows == none) {
@@ -368,7 +450,7 @@ fi_status readView(const Stage &stage, const Manifest &manifest,
                    ViewLengths &v) {
   const View &view = stage.view;
   Reader reader{stage, manifest, tables};
-  v.maxPage = -1;
+  v.maxPage = v.maxValuePage = -1;
   v.tokens = v.tableEnd = 0;
   v.page = page;
   if (view.kind != ViewKind::Ragged && page == unknownSize)

@@ -16,6 +16,8 @@
 #include "../Package/Manifest.h"
 #include "../Support/Buffer.h"
 
+#include <array>
+
 namespace fi::runtime {
 
 /// A plan argument as the planner and the kernels read it.
@@ -62,6 +64,7 @@ struct ViewLengths {
   Buffer<int64_t> origin;     // per request: position of key 0
   Buffer<int64_t> tableBegin; // per request: see fi_item
   int64_t maxPage = -1;       // largest page that is referenced
+  int64_t maxValuePage = -1;  // the same of values
   int64_t tokens = 0;         // ragged: rows of the pool that are needed
   int64_t page = unknownSize;
   int64_t tableEnd = 0; // paged: entries of the table that are needed;
@@ -73,6 +76,25 @@ struct RowLengths {
   int64_t requests = 0;
   Buffer<int64_t> begin; // [requests + 1]
 };
+
+/// The pools of a view, with the page table and the largest page of each.
+struct PoolPages {
+  int32_t pool, table;
+  int64_t maxPage;
+};
+std::array<PoolPages, 3> poolsOf(const View &view, const ViewLengths &lengths);
+
+/// The lists of the blocks of rows of a stage's requests.
+struct BlockLists {
+  Buffer<int64_t> first; // per request: its first block of rows; the number
+  Buffer<int64_t> begin; // per block of rows, and the end
+  const Table *columns = nullptr;
+};
+
+/// Reads and checks the lists of a block-sparse view.
+fi_status readBlocks(const Stage &stage, const Manifest &manifest,
+                     const Table *tables, const RowLengths &rows,
+                     const ViewLengths &view, BlockLists &blocks);
 
 /// Reads the table `argument` of row offsets, or makes one request of `rows`.
 fi_status readRows(const Stage &stage, const Manifest &manifest,

@@ -138,6 +138,37 @@ fi_status WorkListBuilder::addPad(const Stage &stage, int64_t begin,
   return FI_OK;
 }
 
+/// Cuts the spans from `first` on down to the blocks of columns that a block of
+/// rows has listed. Tiles begin with blocks, so that what was cut at tiles is
+/// so still.
+void WorkListBuilder::keepBlocks(const View &view, int64_t block,
+                                 int64_t keyLength, size_t first) {
+  maskSpans.clear();
+  for (size_t i = first; i < unitSpans.size(); ++i)
+    maskSpans.push(unitSpans[i]);
+  unitSpans.resize(first);
+  int64_t at = blocks.begin[block], end = blocks.begin[block + 1];
+  for (size_t i = 0; i < maskSpans.size(); ++i) {
+    const Span &span = maskSpans[i];
+    // Both rise: a block that ends before this span is none of the next ones'.
+    while (at < end &&
+           (blocks.columns->at(at) + 1) * view.blockColumns <= span.begin)
+      ++at;
+    for (int64_t next = at; next < end;) {
+      int64_t begin = blocks.columns->at(next) * view.blockColumns;
+      if (begin >= span.end)
+        break;
+      int64_t limit = begin + view.blockColumns;
+      // Blocks that follow one another are one range.
+      while (++next < end &&
+             blocks.columns->at(next) * view.blockColumns == limit)
+        limit += view.blockColumns;
+      limit = std::min(std::min(limit, keyLength), span.end);
+      unitSpans.push({std::max(begin, span.begin), limit, span.full});
+    }
+  }
+}
+
 fi_status WorkListBuilder::makeUnits(const Stage &stage,
                                      const Manifest &manifest,
                                      const Table *tables,
@@ -159,6 +190,11 @@ fi_status WorkListBuilder::makeUnits(const Stage &stage,
   int32_t headsPerSet = perHead ? 1 : int32_t(stage.kvHeads);
   const Table *positions =
       stage.positions == none ? nullptr : &tables[stage.positions];
+  // Rows of one tile are of one block, so that they see the same keys.
+  const View &layout = stage.view;
+  int64_t blockRows = layout.blockRows * stage.group;
+  if (blockRows)
+    FI_TRY(readBlocks(stage, manifest, tables, rows, view, blocks));
   int64_t items = 0;
   FI_TRY(addPad(stage, 0, rows.begin[0], report));
   for (int64_t r = 0; r < rows.requests; ++r) {
@@ -166,7 +202,8 @@ fi_status WorkListBuilder::makeUnits(const Stage &stage,
     if (queryLength == 0)
       continue;
     int64_t packed = queryLength * stage.group;
-    int32_t b = bodyFor(stage, packed);
+    int64_t together = blockRows ? std::min(packed, blockRows) : packed;
+    int32_t b = bodyFor(stage, together);
     if (b == none)
       return fail(FI_UNSUPPORTED,
                   "%s: operand '%s': expected at most %" PRId64
@@ -176,7 +213,15 @@ fi_status WorkListBuilder::makeUnits(const Stage &stage,
                   manifest.arguments[stage.query].name.c_str(),
                   stage.bodies.back().maxRows / stage.group, r, queryLength);
     const Body &body = stage.bodies[b];
-    items += divideUp(packed, body.tileRows) * stage.kvHeads;
+    if (blockRows && layout.blockColumns % body.tileKeys != 0)
+      return fail(FI_UNSUPPORTED,
+                  "%s: operand '%s': expected blocks of a multiple of %" PRId64
+                  " columns, the keys of a tile, but got %" PRId64,
+                  stage.name.c_str(),
+                  manifest.arguments[layout.columns].name.c_str(),
+                  body.tileKeys, layout.blockColumns);
+    items += divideUp(packed, together) * divideUp(together, body.tileRows) *
+             stage.kvHeads;
     if (items > maxItems)
       return tooManyItems(stage);
     TileContext context;
@@ -192,9 +237,11 @@ fi_status WorkListBuilder::makeUnits(const Stage &stage,
     unit.queryBegin = rows.begin[r];
     unit.queryLength = queryLength;
     unit.headCount = headsPerSet;
-    for (int64_t row = 0; row < packed; row += body.tileRows) {
+    for (int64_t row = 0; row < packed; row += unit.rowCount) {
       unit.rowBegin = int32_t(row);
-      unit.rowCount = int32_t(std::min(body.tileRows, packed - row));
+      unit.rowCount = int32_t(
+          std::min(std::min(body.tileRows, packed - row),
+                   blockRows ? blockRows - row % blockRows : INT64_MAX));
       int64_t firstToken = row / stage.group;
       int64_t lastToken = (row + unit.rowCount - 1) / stage.group;
       context.position = {firstPosition + firstToken,
@@ -219,6 +266,9 @@ fi_status WorkListBuilder::makeUnits(const Stage &stage,
         unit.headBegin = h;
         unit.spanBegin = int32_t(unitSpans.size());
         bounds.spans(context, body.tileKeys, unitSpans);
+        if (blockRows)
+          keepBlocks(layout, blocks.first[r] + row / blockRows, view.keys[r],
+                     unit.spanBegin);
         if (unitSpans.size() > size_t(INT32_MAX) / 2)
           return tooManyItems(stage);
         unit.spanCount = int32_t(unitSpans.size()) - unit.spanBegin;

@@ -172,6 +172,8 @@ private:
     double total, longest, largest;
   };
 
+  void keepBlocks(const View &view, int64_t block, int64_t keyLength,
+                  size_t first);
   fi_status makeUnits(const Stage &stage, const Manifest &manifest,
                       const Table *tables, const RowLengths &rows,
                       const ViewLengths &view, int64_t totalRows,
@@ -217,7 +219,8 @@ private:
 
   const StageCapacity *capacity = nullptr;
   Buffer<Unit> units;
-  Buffer<Span> unitSpans;
+  Buffer<Span> unitSpans, maskSpans;
+  BlockLists blocks;
   Buffer<Piece> pieces;
   Buffer<Group> groups;
   Buffer<Chunk> chunks;

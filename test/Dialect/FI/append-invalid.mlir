@@ -64,3 +64,17 @@ fi.program @f plan(%r: tensor<?x?xi32>) run(%n: !n, %k: !m) {
   fi.append %n, %n rows(%r : tensor<?x?xi32>) to %kv : !n, !n to !kv
   fi.return
 }
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!new = tensor<?x1x64xf32>
+fi.program @p plan(%ap: !ix, %ip: !ix, %pg: !ix, %last: !ix) run(%nc: !new, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected operand 'values' of shape [?, 1, 8], but got [?, 1, 64] [APP2]}}
+  fi.append %nc, %nc rows(%ap : !ix) to %w : !new, !new to !kv
+  fi.return
+}

@@ -585,7 +585,7 @@ fi.program @p run(%q: !q, %k: !t) {
 fi.program @outside run(%q: tensor<?x2x8xf32>, %w: index) {
   %kv = fi.view.ragged %q, %q : tensor<?x2x8xf32>, tensor<?x2x8xf32> -> !fi.ragged_kv<2x8xf32>
   // expected-note @+1 {{required by region isolation constraints}}
-  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {}, {
+  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {}, {
   ^bb0(%a: index, %b: index, %c: index, %d: index, %e: index):
     // expected-error @+1 {{using value defined outside the region}}
     %m = arith.cmpi sle, %e, %w : index
@@ -618,7 +618,7 @@ fi.program @p run(%q: !q, %k: !t, %d: tensor<?x?xf32>) {
 fi.program @scale_twice run(%q: tensor<?x2x8xf32>, %sc: f32) {
   %kv = fi.view.ragged %q, %q : tensor<?x2x8xf32>, tensor<?x2x8xf32> -> !fi.ragged_kv<2x8xf32>
   // expected-error @+1 {{expected 'scale' as a number or as a value [ATT5]}}
-  %o = "fi.attention"(%q, %kv, %sc) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 1, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {}, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>, f32) -> tensor<?x2x8xf32>
+  %o = "fi.attention"(%q, %kv, %sc) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 1, 0, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {}, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>, f32) -> tensor<?x2x8xf32>
   fi.return
 }
 
@@ -627,7 +627,7 @@ fi.program @scale_twice run(%q: tensor<?x2x8xf32>, %sc: f32) {
 fi.program @no_scale run(%q: tensor<?x2x8xf32>) {
   %kv = fi.view.ragged %q, %q : tensor<?x2x8xf32>, tensor<?x2x8xf32> -> !fi.ragged_kv<2x8xf32>
   // expected-error @+1 {{expected 'scale' as a number or as a value [ATT5]}}
-  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0>}> ({}, {}, {}, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>) -> tensor<?x2x8xf32>
+  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0, 0>}> ({}, {}, {}, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>) -> tensor<?x2x8xf32>
   fi.return
 }
 
@@ -636,7 +636,7 @@ fi.program @no_scale run(%q: tensor<?x2x8xf32>) {
 fi.program @score_twice run(%q: tensor<?x2x8xf32>) {
   %kv = fi.view.ragged %q, %q : tensor<?x2x8xf32>, tensor<?x2x8xf32> -> !fi.ragged_kv<2x8xf32>
   // expected-error @+1 {{expected 'score' as an attribute or as a region, but got both [ATT16]}}
-  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32, scoreAttr = #fi.softcap<3.0>}> ({}, {}, {
+  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32, scoreAttr = #fi.softcap<3.0>}> ({}, {}, {
   ^bb0(%s: f32, %a: index, %b: index, %c: index, %d: index, %e: index):
     fi.yield %s : f32
   }, {}) : (tensor<?x2x8xf32>, !fi.ragged_kv<2x8xf32>) -> tensor<?x2x8xf32>
@@ -648,7 +648,7 @@ fi.program @score_twice run(%q: tensor<?x2x8xf32>) {
 fi.program @two_blocks run(%q: tensor<?x2x8xf32>) {
   %kv = fi.view.ragged %q, %q : tensor<?x2x8xf32>, tensor<?x2x8xf32> -> !fi.ragged_kv<2x8xf32>
   // expected-error @+1 {{expected region 'score' to have one block, but got 2 [ATT11]}}
-  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {
+  %o = "fi.attention"(%q, %kv) <{normaliser = #fi.softmax<base = 2>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> ({}, {}, {
   ^bb0(%s: f32, %a: index, %b: index, %c: index, %d: index, %e: index):
     cf.br ^bb1
   ^bb1:
@@ -675,4 +675,93 @@ func.func @f(%q: !q, %kv: !kv) {
   // expected-error @+1 {{expected a state of 4x8 by #fi.sum, but got '!fi.state<?x4x8xf32, #fi.softmax<base = 2>>' [ATT6]}}
   %o = fi.attention %q over %kv scale(1.0) normalise(#fi.sum) : !q over !kv -> !fi.state<?x4x8xf32, #fi.softmax<base = 2>>
   return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!qn = tensor<?x4x64xf32>
+!qr = tensor<?x4x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%qn: !qn, %qr: !qr, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected head dim of operand 'query' to be that of the view's keys, 72, but got 64 [ATT4]}}
+  %o = fi.attention %qn over %w scale(1.0) : !qn over !kv -> !qn
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!qn = tensor<?x4x64xf32>
+!qr = tensor<?x4x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%qn: !qn, %qr: !qr, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected head dim of operand 'query' to be that of the view's keys, 64 without their tails, but got 8 [ATT4]}}
+  %o = fi.attention %qr, %qr over %w scale(1.0) : !qr, !qr over !kv -> !qn
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!qn = tensor<?x4x64xf32>
+!qr = tensor<?x4x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%qn: !qn, %qr: !qr, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected the second query operand to be like the first, of [?, 4, 8] x 'f32', but got 'tensor<?x4x64xf32>' [ATT23]}}
+  %o = fi.attention %qn, %qn over %w scale(1.0) : !qn, !qn over !kv -> !qn
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!qn = tensor<?x4x64xf32>
+!qr = tensor<?x4x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%qn: !qn, %qr: !qr, %h: tensor<?x4x8xf16>, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected the second query operand to be like the first, of [?, 4, 8] x 'f32', but got 'tensor<?x4x8xf16>' [ATT23]}}
+  %o = fi.attention %qn, %h over %w scale(1.0) : !qn, tensor<?x4x8xf16> over !kv -> !qn
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+!qn = tensor<?x4x64xf32>
+!qr = tensor<?x4x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%qn: !qn, %qr: !qr, %c: !c, %r: !r) {
+  %w = fi.view.latent %c, %r tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !r -> !kv
+  // expected-error @+1 {{expected no region 'query' or 'key' over a view whose keys have tails: transform queries and keys before [ATT24]}}
+  %o = fi.attention %qn, %qr over %w scale(1.0) pair<half>
+      query(%x: f32, %y: f32, %p: index, %req: index, %h: index, %pos: index) {
+        fi.yield %x, %y : f32, f32
+      } : !qn, !qr over !kv -> !qn
+  fi.return
+}
+
+// -----
+
+!t = tensor<?x2x8xf32>
+!kv = !fi.ragged_kv<2x8xf32>
+fi.program @p plan() run(%q: !t, %k: !t) {
+  %w = fi.view.ragged %k, %k : !t, !t -> !kv
+  // expected-error @+1 {{expected no second query operand over a view whose keys have no tail, but got 'tensor<?x2x8xf32>' [ATT23]}}
+  %o = fi.attention %q, %q over %w scale(1.0) : !t, !t over !kv -> !t
+  fi.return
 }

@@ -113,3 +113,22 @@ fi.program @places run(%q: memref<?x4x8xf32>, %k: !t,
       : memref<?x4x8xf32> over !kv2
   fi.return
 }
+
+// The query's last columns may be an operand of their own, where keys have tails.
+// CHECK-LABEL: fi.program @absorbed
+// CHECK: fi.attention %qn, %qr rows(%qo : tensor<?xi32>) over %{{.*}} scale(1.250000e-01) mask(#fi.causal) : tensor<?x16x64xbf16>, tensor<?x16x8xbf16> over !{{.*}} -> tensor<?x16x64xbf16>
+// CHECK: fi.attention %q rows(%qo : tensor<?xi32>) over %{{.*}} : tensor<?x16x72xbf16> over
+fi.program @absorbed
+    plan(%qo: tensor<?xi32>, %ip: tensor<?xi32>, %pg: tensor<?xi32>, %last: tensor<?xi32>)
+    run(%qn: tensor<?x16x64xbf16>, %qr: tensor<?x16x8xbf16>, %q: tensor<?x16x72xbf16>,
+        %c: memref<?x4x64xbf16>, %r: memref<?x4x8xbf16>)
+    -> (tensor<?x16x64xbf16>, tensor<?x16x64xbf16>) {
+  %kv = fi.view.latent %c, %r tables(%ip, %pg, %last : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>)
+      : memref<?x4x64xbf16>, memref<?x4x8xbf16> -> !fi.latent_kv<64+8xbf16, page = 4>
+  %o = fi.attention %qn, %qr rows(%qo : tensor<?xi32>) over %kv scale(0.125) mask(#fi.causal)
+      : tensor<?x16x64xbf16>, tensor<?x16x8xbf16> over !fi.latent_kv<64+8xbf16, page = 4>
+      -> tensor<?x16x64xbf16>
+  %o2 = fi.attention %q rows(%qo : tensor<?xi32>) over %kv scale(0.125)
+      : tensor<?x16x72xbf16> over !fi.latent_kv<64+8xbf16, page = 4> -> tensor<?x16x64xbf16>
+  fi.return %o, %o2 : tensor<?x16x64xbf16>, tensor<?x16x64xbf16>
+}

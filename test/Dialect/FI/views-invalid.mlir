@@ -67,7 +67,7 @@ func.func private @f(!fi.paged_kv<4x2x8xf32>)
 
 // -----
 
-// expected-error @+1 {{expected one of NHD, HND, 'vo = ', 'v = ', 'index = ', 'table = dense', 'fused', but got 'fast'}}
+// expected-error @+1 {{expected one of NHD, HND, 'vo = ', 'v = ', 'index = ', 'table = dense', 'fused', 'two_tables', but got 'fast'}}
 func.func private @f(!fi.paged_kv<4x2x8xf32, NHD, fast>)
 
 // -----
@@ -249,5 +249,177 @@ fi.program @p plan(%ip: tensor<?xi32>) run(%k: !t) {
 fi.program @p plan(%o: tensor<?xi32>) run(%k: !t) {
   // expected-error @+1 {{expected operand 'origin' to be of rank 1 with elements of type 'i64', but got 'tensor<?xi32>' [KV7]}}
   %w = fi.view.ragged %k, %k origin(%o : tensor<?xi32>) : !t, !t -> !fi.ragged_kv<2x8xf32, index = i64>
+  fi.return
+}
+
+// -----
+
+// expected-error @+1 {{expected a page size of at least 1 or ?, but got 0 [KV1]}}
+func.func private @f(!fi.latent_kv<64+8xf32, page = 0>)
+
+// -----
+
+// expected-error @+1 {{expected dim of latents to be a multiple of 8 up to 512, but got 520 [KV2]}}
+func.func private @f(!fi.latent_kv<520+64xf32, page = 16>)
+
+// -----
+
+// expected-error @+1 {{expected dim of tails to be a multiple of 8 up to 512, but got 4 [KV2]}}
+func.func private @f(!fi.latent_kv<64+4xf32, page = 16>)
+
+// -----
+
+// expected-error @+1 {{expected elements of type f32, f16 or bf16, but got 'f64' [KV3]}}
+func.func private @f(!fi.latent_kv<64+8xf64, page = 16>)
+
+// -----
+
+// expected-error @+1 {{expected tables of i32 or i64, but got 'i16' [KV4]}}
+func.func private @f(!fi.latent_kv<64+8xf32, page = 16, index = i16>)
+
+// -----
+
+// expected-error @+1 {{expected the keys of a page, 'page = '}}
+func.func private @f(!fi.latent_kv<64+8xf32>)
+
+// -----
+
+// expected-error @+1 {{expected latent + tail x element, but got 2 sizes of tails}}
+func.func private @f(!fi.latent_kv<64+8x8xf32, page = 16>)
+
+// -----
+
+// expected-error @+1 {{expected one of 'page = ', 'index = ', 'table = dense', but got 'fused'}}
+func.func private @f(!fi.latent_kv<64+8xf32, fused>)
+
+// -----
+
+// expected-error @+1 {{expected blocks of 1 to 1048576 columns, but got 0 [KV12]}}
+func.func private @f(!fi.bsr_kv<0x2x8xf32, rows = 16>)
+
+// -----
+
+// expected-error @+1 {{expected blocks of 1 to 1048576 rows, but got 0 [KV12]}}
+func.func private @f(!fi.bsr_kv<16x2x8xf32>)
+
+// -----
+
+// expected-error @+1 {{expected at least 1 head, but got 0 [KV1]}}
+func.func private @f(!fi.bsr_kv<16x0x8xf32, rows = 16>)
+
+// -----
+
+// expected-error @+1 {{expected head dim of keys to be a multiple of 8 up to 512, but got 12 [KV2]}}
+func.func private @f(!fi.bsr_kv<16x2x12xf32, rows = 16>)
+
+// -----
+
+// expected-error @+1 {{expected columns x heads x dim x element, but got 2 sizes}}
+func.func private @f(!fi.bsr_kv<16x8xf32, rows = 16>)
+
+// -----
+
+// expected-error @+1 {{expected one of NHD, HND, 'vo = ', 'v = ', 'index = ', 'rows = ', but got 'fused'}}
+func.func private @f(!fi.bsr_kv<16x2x8xf32, fused>)
+
+// -----
+
+!ix = tensor<?xi32>
+!pool = memref<?x4x2x8xf32>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%k: !pool, %v: !pool) {
+  // expected-error @+1 {{expected 4 tables (indptr, pages, value_pages, last), but got 3 [KV6]}}
+  %w = fi.view.paged %k, %v tables(%ip, %pg, %last : !ix, !ix, !ix) : !pool, !pool -> !fi.paged_kv<4x2x8xf32, NHD, two_tables>
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!pool = memref<?x4x2x8xf32>
+!table = tensor<?x?xi32>
+fi.program @p plan(%pg: !table, %vp: !ix, %len: !ix) run(%k: !pool, %v: !pool) {
+  // expected-error @+1 {{expected operand 'value_pages' to be of rank 2 with elements of type 'i32', but got 'tensor<?xi32>' [KV6]}}
+  %w = fi.view.paged %k, %v tables(%pg, %vp, %len : !table, !ix, !ix) : !pool, !pool -> !fi.paged_kv<4x2x8xf32, NHD, table = dense, two_tables>
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%c: !c, %r: !r) {
+  // expected-error @+1 {{expected 2 pools, of latents and tails, but got 1 [KV5]}}
+  %w = fi.view.latent %c tables(%ip, %pg, %last : !ix, !ix, !ix) : !c -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%c: !c, %r: !r) {
+  // expected-error @+1 {{expected operand 'tails' of shape [?, 4, 8] by the view's type, but got [?, 4, 64] [KV5]}}
+  %w = fi.view.latent %c, %c tables(%ip, %pg, %last : !ix, !ix, !ix) : !c, !c -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%c: !c, %r: !r) {
+  // expected-error @+1 {{expected operand 'latents' of shape [?, 4, 64] by the view's type, but got [?, 4, 8] [KV5]}}
+  %w = fi.view.latent %r, %c tables(%ip, %pg, %last : !ix, !ix, !ix) : !r, !c -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!c = memref<?x4x64xf32>
+!r = memref<?x4x8xf32>
+!kv = !fi.latent_kv<64+8xf32, page = 4>
+fi.program @p plan(%ip: !ix, %pg: !ix, %last: !ix) run(%c: !c, %r: !r) {
+  // expected-error @+1 {{expected 3 tables (indptr, pages, last), but got 2 [KV6]}}
+  %w = fi.view.latent %c, %r tables(%ip, %pg : !ix, !ix) : !c, !r -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!t = tensor<?x2x8xf32>
+!kv = !fi.bsr_kv<16x2x8xf32, rows = 4>
+fi.program @p plan(%ip: !ix, %jx: tensor<?xi64>) run(%k: !t) {
+  // expected-error @+1 {{expected 2 tables of blocks (row_indptr, columns), but got 1 [KV13]}}
+  %w = fi.view.bsr %k, %k indptr(%ip : !ix) blocks(%ip : !ix) : !t, !t -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!t = tensor<?x2x8xf32>
+!kv = !fi.bsr_kv<16x2x8xf32, rows = 4>
+fi.program @p plan(%ip: !ix, %jx: tensor<?xi64>) run(%k: !t) {
+  // expected-error @+1 {{expected operand 'columns' to be of rank 1 with elements of type 'i32', but got 'tensor<?xi64>' [KV13]}}
+  %w = fi.view.bsr %k, %k indptr(%ip : !ix) blocks(%ip, %jx : !ix, tensor<?xi64>) : !t, !t -> !kv
+  fi.return
+}
+
+// -----
+
+!ix = tensor<?xi32>
+!t = tensor<?x2x8xf32>
+!kv = !fi.bsr_kv<16x2x8xf32, rows = 4>
+fi.program @p plan(%ip: !ix, %jx: tensor<?xi64>) run(%k: !t) {
+  // expected-error @+1 {{expected 2 pools, of keys and values, but got 1 [KV5]}}
+  %w = fi.view.bsr %k indptr(%ip : !ix) blocks(%ip, %ip : !ix, !ix) : !t -> !kv
   fi.return
 }

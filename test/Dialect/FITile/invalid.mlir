@@ -374,7 +374,7 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.view' op expected a pool of keys and one of values, or one for both, but got 3 pools [TILE13]}}
+  // expected-error @below {{'fi_tile.view' op expected 2 pools for a view of type '!fi.ragged_kv<8x64xbf16>', but got 3 [TILE13]}}
   %kv = fi_tile.view %k, %k, %k : memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16> -> !fi.ragged_kv<8x64xbf16>
   fi_tile.return
 }
@@ -383,7 +383,7 @@ fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %w: !fi_tile.work) schedule(#s) {
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %v: memref<?x8x64xf32>, %w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.view' op expected a pool of rows of 64 x 'bf16' for values, but got 'memref<?x8x64xf32>' [TILE13]}}
+  // expected-error @below {{'fi_tile.view' op expected a pool of rank 3 with rows of 64 x 'bf16' for values, but got 'memref<?x8x64xf32>' [TILE13]}}
   %kv = fi_tile.view %k, %v : memref<?x8x64xbf16>, memref<?x8x64xf32> -> !fi.ragged_kv<8x64xbf16>
   fi_tile.return
 }
@@ -392,7 +392,7 @@ fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %v: memref<?x8x64xf32>, %w: !fi_tile.
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %p: memref<?xi32>, %w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.view' op expected no page table for a view of type '!fi.ragged_kv<8x64xbf16>', but got one [TILE13]}}
+  // expected-error @below {{'fi_tile.view' op expected 0 page tables for a view of type '!fi.ragged_kv<8x64xbf16>', but got 1 [TILE13]}}
   %kv = fi_tile.view %k, %k pages(%p : memref<?xi32>) : memref<?x8x64xbf16>, memref<?x8x64xbf16> -> !fi.ragged_kv<8x64xbf16>
   fi_tile.return
 }
@@ -401,7 +401,7 @@ fi_tile.kernel @k(%k: memref<?x8x64xbf16>, %p: memref<?xi32>, %w: !fi_tile.work)
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%k: memref<?x8x16x64xbf16>, %w: !fi_tile.work) schedule(#s) {
-  // expected-error @below {{'fi_tile.view' op expected a page table for a view of type '!fi.paged_kv<16x8x64xbf16, HND>', but got none [TILE13]}}
+  // expected-error @below {{'fi_tile.view' op expected 1 page tables for a view of type '!fi.paged_kv<16x8x64xbf16, HND>', but got 0 [TILE13]}}
   %kv = fi_tile.view %k, %k : memref<?x8x16x64xbf16>, memref<?x8x16x64xbf16> -> !fi.paged_kv<16x8x64xbf16, HND>
   fi_tile.return
 }

@@ -308,3 +308,19 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, stages = 1>
+!kv = !fi.paged_kv<16x2x64xf16, NHD>
+!buf = !fi_tile.buf<16x64xf16, #fi_tile.smem<pitch = 128>>
+fi_tile.kernel @k(%k: memref<?x16x2x64xf16>, %p: memref<?xi32>, %w: !fi_tile.work) schedule(#s) {
+  %zero = arith.constant 0 : index
+  %true = arith.constant true
+  %kv = fi_tile.view %k, %k pages(%p : memref<?xi32>) : memref<?x16x2x64xf16>, memref<?x16x2x64xf16> -> !kv
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.locate' op expected one of the view's 1 page tables, but got number 1 [TILE33]}}
+    %e = fi_tile.locate %kv[%it, %zero] if %true table 1 : !kv -> !fi_tile.entries<!buf>
+  }
+  fi_tile.return
+}

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Shapes.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,6 +21,13 @@ using namespace fi;
 //===----------------------------------------------------------------------===//
 // Regions
 //===----------------------------------------------------------------------===//
+
+SmallVector<Value> AttentionOp::getQueryParts() {
+  SmallVector<Value> parts = {getQuery()};
+  if (getQueryTail())
+    parts.push_back(getQueryTail());
+  return parts;
+}
 
 SmallVector<Type> AttentionOp::getMaskArgumentTypes(MLIRContext *context) {
   return SmallVector<Type>(5, IndexType::get(context));
@@ -70,7 +78,8 @@ void AttentionOp::build(OpBuilder &b, OperationState &state,
       SoftmaxAttr::get(b.getContext(), LseBase::Two);
   build(b, state, resultTypes, query, rows, view, /*positions=*/Value(),
         /*segments=*/Value(), /*scaleValue=*/Value(), /*sink=*/Value(),
-        captures, /*outs=*/ValueRange(), scale, normaliser,
+        captures, /*outs=*/ValueRange(), /*queryTail=*/Value(), scale,
+        normaliser,
         /*scoreAttr=*/ScoreAttrInterface(), masks, /*split=*/SplitAttr(),
         /*bounds=*/ArrayAttr(), /*schedules=*/ArrayAttr(),
         /*pairing=*/PairingAttr());
@@ -151,7 +160,7 @@ parseCaptures(OpAsmParser &parser, Clause &clause,
 
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   Clause query, rows, view, positions, segments, scaleValue, sink, captures,
-      outs;
+      outs, queryTail;
   SmallVector<OpAsmParser::Argument> bindings;
   Builder &b = parser.getBuilder();
   Region *regions[4];
@@ -174,6 +183,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   };
 
   if (parser.parseOperand(query.operands.emplace_back()) ||
+      (succeeded(parser.parseOptionalComma()) &&
+       parser.parseOperand(queryTail.operands.emplace_back())) ||
       parseTypedClause(parser, "rows", rows) || parser.parseKeyword("over") ||
       parser.parseOperand(view.operands.emplace_back()) ||
       parseTypedClause(parser, "at", positions))
@@ -293,6 +304,9 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
   if (parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseColonType(query.types.emplace_back()) ||
+      (!queryTail.operands.empty() &&
+       (parser.parseComma() ||
+        parser.parseType(queryTail.types.emplace_back()))) ||
       parser.parseKeyword("over") ||
       parser.parseType(view.types.emplace_back()))
     return failure();
@@ -303,7 +317,7 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<int32_t> segmentSizes;
   SMLoc loc = parser.getNameLoc();
   for (Clause *clause : {&query, &rows, &view, &positions, &segments,
-                         &scaleValue, &sink, &captures, &outs}) {
+                         &scaleValue, &sink, &captures, &outs, &queryTail}) {
     if (parser.resolveOperands(clause->operands, clause->types, loc,
                                result.operands))
       return failure();
@@ -321,6 +335,8 @@ void AttentionOp::print(OpAsmPrinter &printer) {
               << ')';
   };
   printer << ' ' << getQuery();
+  if (getQueryTail())
+    printer << ", " << getQueryTail();
   typed("rows", getRows());
   printer << " over " << getView();
   typed("at", getPositions());
@@ -401,7 +417,10 @@ void AttentionOp::print(OpAsmPrinter &printer) {
                                  getSplitAttrName(), getBoundsAttrName(),
                                  getSchedulesAttrName(), getPairingAttrName(),
                                  getOperandSegmentSizesAttrName()});
-  printer << " : " << getQuery().getType() << " over " << getView().getType();
+  printer << " : " << getQuery().getType();
+  if (getQueryTail())
+    printer << ", " << getQueryTail().getType();
+  printer << " over " << getView().getType();
   if (!getResults().empty())
     printer << " -> " << getResultTypes();
 }
@@ -471,11 +490,29 @@ LogicalResult AttentionOp::verify() {
                "expected the number of query heads to be a multiple of ")
            << view.getKVHeads() << " KV heads, but got " << query.getDimSize(1)
            << " [ATT3]";
-  if (query.getDimSize(2) != view.getKeyDim())
+  int64_t tail = getQueryTail() ? view.getTailDim() : 0;
+  if (query.getDimSize(2) != view.getKeyDim() - tail)
     return emitOpError("expected head dim of operand 'query' to be that of the "
                        "view's keys, ")
-           << view.getKeyDim() << ", but got " << query.getDimSize(2)
-           << " [ATT4]";
+           << view.getKeyDim() - tail << (tail ? " without their tails" : "")
+           << ", but got " << query.getDimSize(2) << " [ATT4]";
+  if (getQueryTail()) {
+    if (tail == 0)
+      return emitOpError("expected no second query operand over a view whose "
+                         "keys have no tail, but got ")
+             << getQueryTail().getType() << " [ATT23]";
+    auto type = cast<ShapedType>(getQueryTail().getType());
+    if (type.getElementType() != query.getElementType() ||
+        !shapeFits(type.getShape(),
+                   {query.getDimSize(0), query.getDimSize(1), tail}) ||
+        type.isDynamicDim(1) || type.isDynamicDim(2) ||
+        isa<MemRefType>(type) != isa<MemRefType>(query))
+      return emitOpError("expected the second query operand to be like the "
+                         "first, of ")
+             << shapeText({query.getDimSize(0), query.getDimSize(1), tail})
+             << " x " << query.getElementType() << ", but got " << type
+             << " [ATT23]";
+  }
   if (static_cast<bool>(getScaleAttr()) == static_cast<bool>(getScaleValue()))
     return emitOpError("expected 'scale' as a number or as a value [ATT5]");
   if (getRows() && failed(verifyVector(*this, "rows", getRows(), "ATT7")))
@@ -553,6 +590,10 @@ LogicalResult AttentionOp::verify() {
   if (transforms != getPairing().has_value())
     return emitOpError("expected 'pair' exactly with a region 'query' or 'key' "
                        "[ATT19]");
+  if (transforms && view.getTailDim())
+    return emitOpError("expected no region 'query' or 'key' over a view whose "
+                       "keys have tails: transform queries and keys before "
+                       "[ATT24]");
   if (getSplitAttr() && !getNormaliser().canMerge())
     return emitOpError(
                "expected a normaliser that can be merged where keys are "

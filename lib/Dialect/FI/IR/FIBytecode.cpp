@@ -19,11 +19,20 @@ using namespace mlir;
 using namespace fi;
 
 /// Version 1: the first.
-static constexpr uint64_t kVersion = 1;
+/// Version 2: fi.attention has a group of operands more, the last.
+static constexpr uint64_t kVersion = 2;
 
 namespace {
 
-enum class TypeCode : uint64_t { PagedKV, RaggedKV, State, Segments };
+enum class TypeCode : uint64_t {
+  PagedKV,
+  RaggedKV,
+  State,
+  Segments,
+  TwoTablesKV, // as PagedKV
+  LatentKV,
+  BsrKV
+};
 enum class AttrCode : uint64_t {
   Softmax,
   Causal,
@@ -35,7 +44,8 @@ enum class AttrCode : uint64_t {
   Split,
   WarpSchedule,
   Sum,
-  Sigmoid
+  Sigmoid,
+  KVPart
 };
 
 /// Bits of a target's features.
@@ -55,7 +65,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
   readVersion(DialectBytecodeReader &reader) const override {
     return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
   }
-  /// Where ops of older versions become ops of this one. There are none older.
+  /// Where ops of older versions become ops of this one. Those of version 1 do
+  /// by being read: the sizes of operand groups that they do not state are 0.
   LogicalResult
   upgradeFromVersion(Operation *op,
                      const DialectVersion &version) const override {
@@ -74,7 +85,7 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     };
     return llvm::TypeSwitch<Type, LogicalResult>(type)
         .Case([&](PagedKVType kv) {
-          code(TypeCode::PagedKV);
+          code(kv.getTwoTables() ? TypeCode::TwoTablesKV : TypeCode::PagedKV);
           for (int64_t size : {kv.getPage(), kv.getHeads(), kv.getDim(),
                                kv.getValueDimension()})
             writer.writeSignedVarInt(size);
@@ -90,6 +101,26 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           code(TypeCode::RaggedKV);
           for (int64_t size :
                {kv.getHeads(), kv.getDim(), kv.getValueDimension()})
+            writer.writeSignedVarInt(size);
+          writer.writeType(kv.getElement());
+          writer.writeType(kv.getValueElement());
+          writer.writeVarInt(static_cast<uint64_t>(kv.getOrder()));
+          writer.writeType(kv.getIndex());
+          return success();
+        })
+        .Case([&](LatentKVType kv) {
+          code(TypeCode::LatentKV);
+          for (int64_t size : {kv.getLatent(), kv.getTail(), kv.getPage()})
+            writer.writeSignedVarInt(size);
+          writer.writeType(kv.getElement());
+          writer.writeType(kv.getIndex());
+          writer.writeOwnedBool(kv.getDense());
+          return success();
+        })
+        .Case([&](BsrKVType kv) {
+          code(TypeCode::BsrKV);
+          for (int64_t size : {kv.getColumns(), kv.getHeads(), kv.getDim(),
+                               kv.getValueDimension(), kv.getRows()})
             writer.writeSignedVarInt(size);
           writer.writeType(kv.getElement());
           writer.writeType(kv.getValueElement());
@@ -120,7 +151,13 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return {};
     switch (static_cast<TypeCode>(code)) {
     case TypeCode::PagedKV:
-      return readPagedKV(reader);
+    case TypeCode::TwoTablesKV:
+      return readPagedKV(reader,
+                         static_cast<TypeCode>(code) == TypeCode::TwoTablesKV);
+    case TypeCode::LatentKV:
+      return readLatentKV(reader);
+    case TypeCode::BsrKV:
+      return readBsrKV(reader);
     case TypeCode::RaggedKV:
       return readRaggedKV(reader);
     case TypeCode::State:
@@ -133,7 +170,7 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     return {};
   }
 
-  Type readPagedKV(DialectBytecodeReader &reader) const {
+  Type readPagedKV(DialectBytecodeReader &reader, bool twoTables) const {
     int64_t page, heads, dim, valueDim;
     Type element, valueElement, index;
     HeadOrder order;
@@ -149,7 +186,40 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return {};
     return PagedKVType::getChecked(
         [&] { return reader.emitError(); }, getContext(), page, heads, dim,
-        valueDim, element, valueElement, order, index, dense, fused);
+        valueDim, element, valueElement, order, index, dense, fused, twoTables);
+  }
+
+  Type readLatentKV(DialectBytecodeReader &reader) const {
+    int64_t latent, tail, page;
+    Type element, index;
+    bool dense;
+    if (failed(reader.readSignedVarInt(latent)) ||
+        failed(reader.readSignedVarInt(tail)) ||
+        failed(reader.readSignedVarInt(page)) ||
+        failed(reader.readType(element)) || failed(reader.readType(index)) ||
+        failed(reader.readBool(dense)))
+      return {};
+    return LatentKVType::getChecked([&] { return reader.emitError(); },
+                                    getContext(), latent, tail, element, page,
+                                    index, dense);
+  }
+
+  Type readBsrKV(DialectBytecodeReader &reader) const {
+    int64_t columns, heads, dim, valueDim, rows;
+    Type element, valueElement, index;
+    HeadOrder order;
+    if (failed(reader.readSignedVarInt(columns)) ||
+        failed(reader.readSignedVarInt(heads)) ||
+        failed(reader.readSignedVarInt(dim)) ||
+        failed(reader.readSignedVarInt(valueDim)) ||
+        failed(reader.readSignedVarInt(rows)) ||
+        failed(reader.readType(element)) ||
+        failed(reader.readType(valueElement)) ||
+        failed(readOrder(reader, order)) || failed(reader.readType(index)))
+      return {};
+    return BsrKVType::getChecked([&] { return reader.emitError(); },
+                                 getContext(), columns, heads, dim, valueDim,
+                                 element, valueElement, order, index, rows);
   }
 
   Type readRaggedKV(DialectBytecodeReader &reader) const {
@@ -221,6 +291,11 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           writer.writeOptionalAttribute(sigmoid.getBias());
           return success();
         })
+        .Case([&](KVPartAttr part) {
+          code(AttrCode::KVPart);
+          writer.writeVarInt(static_cast<uint64_t>(part.getValue()));
+          return success();
+        })
         .Case([&](CausalAttr) {
           code(AttrCode::Causal);
           return success();
@@ -290,6 +365,14 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       if (failed(reader.readOptionalAttribute(bias)))
         return {};
       return SigmoidAttr::getChecked(emitError, context, bias);
+    }
+    case AttrCode::KVPart: {
+      KVPart part;
+      if (failed(readEnum<KVPart>(
+              reader, "keys, values or tails",
+              [](uint32_t number) { return symbolizeKVPart(number); }, part)))
+        return {};
+      return KVPartAttr::get(context, part);
     }
     case AttrCode::Causal:
       return CausalAttr::get(context);

@@ -20,6 +20,7 @@ using namespace fi;
 #include "fi/Dialect/FI/IR/FIDialect.cpp.inc"
 
 #include "fi/Dialect/FI/IR/FIAttrInterfaces.cpp.inc"
+#include "fi/Dialect/FI/IR/FIOpInterfaces.cpp.inc"
 #include "fi/Dialect/FI/IR/FITypeInterfaces.cpp.inc"
 
 namespace {
@@ -29,7 +30,7 @@ struct FIOpAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
 
   AliasResult getAlias(Type type, raw_ostream &os) const override {
-    if (isa<PagedKVType, RaggedKVType>(type)) {
+    if (isa<KVViewTypeInterface>(type)) {
       os << "kv";
       return AliasResult::OverridableAlias;
     }

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Programs, views, states and appends. fi.attention has its own file.
+// Programs, states and appends. fi.attention and the views have their own
+// files.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Shapes.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -37,39 +39,6 @@ static void printMergeTypes(OpAsmPrinter &printer, Operation *, OperandRange,
 
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FIOps.cpp.inc"
-
-/// `?` for a dynamic size.
-static std::string sizeText(int64_t size) {
-  return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
-}
-
-static std::string shapeText(ArrayRef<int64_t> shape) {
-  std::string text = "[";
-  for (auto [i, size] : llvm::enumerate(shape))
-    text += (i ? ", " : "") + sizeText(size);
-  return text + "]";
-}
-
-/// Whether a shape fits the wanted one; dynamic sizes fit everything.
-static bool shapeFits(ArrayRef<int64_t> shape, ArrayRef<int64_t> wanted) {
-  return shape.size() == wanted.size() &&
-         llvm::all_of(llvm::zip(shape, wanted), [](auto pair) {
-           auto [a, b] = pair;
-           return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) ||
-                  a == b;
-         });
-}
-
-/// Whether a memref's last dimension is contiguous; tensors always are.
-static bool lastContiguous(Type type) {
-  auto memref = dyn_cast<MemRefType>(type);
-  if (!memref)
-    return true;
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(memref.getStridesAndOffset(strides, offset)) &&
-         (strides.empty() || strides.back() == 1);
-}
 
 //===----------------------------------------------------------------------===//
 // ProgramOp, ReturnOp
@@ -234,115 +203,6 @@ LogicalResult fi::ReturnOp::verify() {
       return emitOpError("expected operand ")
              << index << " of type " << type << ", but got "
              << operand.getType() << " [PRG7]";
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Views
-//===----------------------------------------------------------------------===//
-
-/// KV5 for one pool.
-static LogicalResult verifyPool(Operation *op, StringRef name, Value pool,
-                                ArrayRef<int64_t> shape, Type element) {
-  auto type = cast<ShapedType>(pool.getType());
-  if (!shapeFits(type.getShape(), shape))
-    return op->emitOpError("expected operand '")
-           << name << "' of shape " << shapeText(shape)
-           << " by the view's type, but got " << shapeText(type.getShape())
-           << " [KV5]";
-  if (type.getElementType() != element)
-    return op->emitOpError("expected operand '")
-           << name << "' to hold " << element << " by the view's type, but got "
-           << type.getElementType() << " [KV5]";
-  if (!lastContiguous(type))
-    return op->emitOpError("expected operand '")
-           << name << "' to have a last dimension of stride 1, but got " << type
-           << " [KV8]";
-  return success();
-}
-
-/// KV6 and KV7.
-static LogicalResult verifyTable(Operation *op, StringRef name, Value table,
-                                 int64_t rank, Type index, StringRef id) {
-  auto type = cast<ShapedType>(table.getType());
-  if (!type.hasRank() || type.getRank() != rank ||
-      type.getElementType() != index)
-    return op->emitOpError("expected operand '")
-           << name << "' to be of rank " << rank << " with elements of type "
-           << index << ", but got " << type << " [" << id << "]";
-  return success();
-}
-
-LogicalResult PagedViewOp::verify() {
-  PagedKVType type = getType();
-  constexpr int64_t dynamic = ShapedType::kDynamic;
-  bool nhd = type.getOrder() == HeadOrder::NHD;
-  auto poolShape = [&](int64_t dim) {
-    SmallVector<int64_t> shape = {dynamic};
-    if (type.getFused())
-      shape.push_back(2);
-    shape.append(nhd ? std::initializer_list<int64_t>{type.getPage(),
-                                                      type.getHeads(), dim}
-                     : std::initializer_list<int64_t>{type.getHeads(),
-                                                      type.getPage(), dim});
-    return shape;
-  };
-  unsigned pools = type.getFused() ? 1 : 2;
-  if (getPools().size() != pools)
-    return emitOpError("expected ")
-           << pools
-           << (type.getFused() ? " fused pool" : " pools, of keys and values")
-           << ", but got " << getPools().size() << " [KV5]";
-  if (failed(verifyPool(*this, type.getFused() ? "pool" : "keys", getPools()[0],
-                        poolShape(type.getKeyDim()), type.getKeyType())))
-    return failure();
-  if (!type.getFused() &&
-      failed(verifyPool(*this, "values", getPools()[1],
-                        poolShape(type.getValueDim()), type.getValueType())))
-    return failure();
-  static constexpr StringLiteral csr[] = {"indptr", "pages", "last"};
-  static constexpr StringLiteral dense[] = {"pages", "lengths"};
-  ArrayRef<StringLiteral> names =
-      type.getDense() ? ArrayRef<StringLiteral>(dense) : csr;
-  if (getTables().size() != names.size())
-    return emitOpError("expected ")
-           << names.size() << " tables ("
-           << (type.getDense() ? "pages, lengths" : "indptr, pages, last")
-           << "), but got " << getTables().size() << " [KV6]";
-  for (auto [name, table] : llvm::zip(names, getTables()))
-    if (failed(verifyTable(*this, name, table,
-                           type.getDense() && name == "pages" ? 2 : 1,
-                           type.getIndexType(), "KV6")))
-      return failure();
-  if (getOrigin())
-    return verifyTable(*this, "origin", getOrigin(), 1, type.getIndexType(),
-                       "KV7");
-  return success();
-}
-
-LogicalResult RaggedViewOp::verify() {
-  RaggedKVType type = getType();
-  constexpr int64_t dynamic = ShapedType::kDynamic;
-  bool nhd = type.getOrder() == HeadOrder::NHD;
-  auto poolShape = [&](int64_t dim) -> SmallVector<int64_t> {
-    if (nhd)
-      return {dynamic, type.getHeads(), dim};
-    return {type.getHeads(), dynamic, dim};
-  };
-  if (getPools().size() != 2)
-    return emitOpError("expected 2 pools, of keys and values, but got ")
-           << getPools().size() << " [KV5]";
-  if (failed(verifyPool(*this, "keys", getPools()[0],
-                        poolShape(type.getKeyDim()), type.getKeyType())) ||
-      failed(verifyPool(*this, "values", getPools()[1],
-                        poolShape(type.getValueDim()), type.getValueType())))
-    return failure();
-  if (getIndptr() && failed(verifyTable(*this, "indptr", getIndptr(), 1,
-                                        type.getIndexType(), "KV6")))
-    return failure();
-  if (getOrigin())
-    return verifyTable(*this, "origin", getOrigin(), 1, type.getIndexType(),
-                       "KV7");
   return success();
 }
 
@@ -537,15 +397,12 @@ void AppendOp::getEffects(
 
 LogicalResult AppendOp::verify() {
   auto view = cast<KVViewTypeInterface>(getView().getType());
-  Operation *maker = getView().getDefiningOp();
-  if (!isa_and_nonnull<PagedViewOp, RaggedViewOp>(maker))
+  auto maker = getView().getDefiningOp<KVViewOpInterface>();
+  if (!maker)
     return emitOpError(
         "expected operand 'view' to be made by a view op in this "
         "program [APP1]");
-  OperandRange pools = isa<PagedViewOp>(maker)
-                           ? cast<PagedViewOp>(maker).getPools()
-                           : cast<RaggedViewOp>(maker).getPools();
-  for (Value pool : pools)
+  for (Value pool : maker.getViewPools())
     if (!isa<MemRefType>(pool.getType())) {
       InFlightDiagnostic diag =
           emitOpError(
@@ -556,8 +413,9 @@ LogicalResult AppendOp::verify() {
     }
   constexpr int64_t dynamic = ShapedType::kDynamic;
   for (auto [name, value, dim] :
-       {std::tuple("keys", getKeys(), view.getKeyDim()),
-        std::tuple("values", getValues(), view.getValueDim())}) {
+       {std::tuple("keys", getKeys(), view.getPartDim(KVPart::Keys)),
+        std::tuple("values", getValues(),
+                   view.getPartDim(view.getSecondPart()))}) {
     ArrayRef<int64_t> shape = cast<ShapedType>(value.getType()).getShape();
     if (!shapeFits(shape, {dynamic, view.getKVHeads(), dim}))
       return emitOpError("expected operand '")

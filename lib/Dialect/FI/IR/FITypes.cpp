@@ -67,13 +67,19 @@ struct ViewOptions {
   std::optional<HeadOrder> order;
   int64_t valueDim = 0;
   Type valueElement, index;
-  bool dense = false, fused = false;
+  bool dense = false, fused = false, twoTables = false;
+  /// Of a block; 0 where not said.
+  int64_t rows = 0;
 };
+
+/// What a view has options for.
+enum class ViewForm { Paged, Ragged, Bsr };
 } // namespace
 
 /// Parses `, NHD|HND` and the options, up to `>`.
 static ParseResult parseViewOptions(AsmParser &parser, ViewOptions &options,
-                                    bool paged) {
+                                    ViewForm form) {
+  bool paged = form == ViewForm::Paged;
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef keyword;
@@ -96,11 +102,18 @@ static ParseResult parseViewOptions(AsmParser &parser, ViewOptions &options,
       options.dense = true;
     } else if (paged && keyword == "fused") {
       options.fused = true;
+    } else if (paged && keyword == "two_tables") {
+      options.twoTables = true;
+    } else if (form == ViewForm::Bsr && keyword == "rows") {
+      if (parser.parseEqual() || parser.parseInteger(options.rows))
+        return failure();
     } else {
       auto diag = parser.emitError(loc, "expected one of NHD, HND, 'vo = ', "
                                         "'v = ', 'index = '");
       if (paged)
-        diag << ", 'table = dense', 'fused'";
+        diag << ", 'table = dense', 'fused', 'two_tables'";
+      if (form == ViewForm::Bsr)
+        diag << ", 'rows = '";
       return diag << ", but got '" << keyword << "'";
     }
   }
@@ -136,7 +149,7 @@ Type PagedKVType::parse(AsmParser &parser) {
   if (parser.parseLess() ||
       parser.parseDimensionList(dims, /*allowDynamic=*/true) ||
       parser.parseType(element) ||
-      parseViewOptions(parser, options, /*paged=*/true) ||
+      parseViewOptions(parser, options, ViewForm::Paged) ||
       parser.parseGreater())
     return {};
   if (dims.size() != 3) {
@@ -154,7 +167,7 @@ Type PagedKVType::parse(AsmParser &parser) {
       options.valueDim ? options.valueDim : dims[2], element,
       options.valueElement ? options.valueElement : element, *options.order,
       options.index ? options.index : IntegerType::get(context, 32),
-      options.dense, options.fused);
+      options.dense, options.fused, options.twoTables);
 }
 
 void PagedKVType::print(AsmPrinter &printer) const {
@@ -167,6 +180,8 @@ void PagedKVType::print(AsmPrinter &printer) const {
     printer << ", table = dense";
   if (getFused())
     printer << ", fused";
+  if (getTwoTables())
+    printer << ", two_tables";
   printer << ">";
 }
 
@@ -174,7 +189,7 @@ LogicalResult
 PagedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                     int64_t page, int64_t heads, int64_t dim, int64_t valueDim,
                     Type element, Type valueElement, HeadOrder order,
-                    Type index, bool dense, bool fused) {
+                    Type index, bool dense, bool fused, bool twoTables) {
   if (page != ShapedType::kDynamic && page <= 0)
     return emitError() << "expected a page size of at least 1 or ?, but got "
                        << page << " [KV1]";
@@ -197,38 +212,54 @@ Type PagedKVType::getValueType() const { return getValueElement(); }
 Type PagedKVType::getIndexType() const { return getIndex(); }
 int64_t PagedKVType::getPageSize() const { return getPage(); }
 
-Value PagedKVType::getKeyStride(ArrayRef<Value> strides) const {
-  // [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
-  unsigned inner = getFused() ? 2 : 1;
-  return strides[getOrder() == HeadOrder::NHD ? inner : inner + 1];
+unsigned PagedKVType::getPoolCount() const { return getFused() ? 1 : 2; }
+unsigned PagedKVType::getTableCount() const { return getTwoTables() ? 2 : 1; }
+unsigned PagedKVType::getTable(KVPart part) const {
+  return getTwoTables() && part == KVPart::Values ? 1 : 0;
+}
+int64_t PagedKVType::getPoolRank() const { return getFused() ? 5 : 4; }
+
+// [pages, (2,) tokens, heads, dim] or [pages, (2,) heads, tokens, dim].
+unsigned PagedKVType::getKeyDimension() const {
+  return (getFused() ? 2 : 1) + (getOrder() == HeadOrder::NHD ? 0 : 1);
+}
+std::optional<unsigned> PagedKVType::getHeadDimension() const {
+  return (getFused() ? 2 : 1) + (getOrder() == HeadOrder::NHD ? 1 : 0);
+}
+
+/// The offset of a row's page, and of its slot in it.
+static Value buildSlotOffset(OpBuilder &b, Location loc, const KVRowAddress &a,
+                             Value slotStride) {
+  Value entry = add(b, loc, a.tableBegin,
+                    arith::DivUIOp::create(b, loc, a.key, a.pageSize));
+  Value slot = arith::RemUIOp::create(b, loc, a.key, a.pageSize);
+  Value offset = mul(b, loc, a.lookup(entry), a.strides[0]);
+  return add(b, loc, offset, mul(b, loc, slot, slotStride));
 }
 
 Value PagedKVType::buildRowOffset(OpBuilder &b, Location loc,
                                   const KVRowAddress &a) const {
-  Value entry = add(b, loc, a.tableBegin,
-                    arith::DivUIOp::create(b, loc, a.key, a.pageSize));
-  Value slot = arith::RemUIOp::create(b, loc, a.key, a.pageSize);
-  unsigned inner = getFused() ? 2 : 1;
-  bool nhd = getOrder() == HeadOrder::NHD;
-  Value slotStride = getKeyStride(a.strides);
-  Value headStride = a.strides[nhd ? inner + 1 : inner];
-  Value offset = mul(b, loc, a.lookup(entry), a.strides[0]);
-  offset = add(b, loc, offset, mul(b, loc, slot, slotStride));
-  offset = add(b, loc, offset, mul(b, loc, a.head, headStride));
-  if (getFused() && a.wantValues)
+  Value offset = buildSlotOffset(b, loc, a, a.strides[getKeyDimension()]);
+  offset =
+      add(b, loc, offset, mul(b, loc, a.head, a.strides[*getHeadDimension()]));
+  if (getFused() && a.part == KVPart::Values)
     offset = add(b, loc, offset, a.strides[1]);
   return offset;
 }
 
+static void appendPages(SmallVectorImpl<NamedAttribute> &e, Builder b,
+                        StringRef order, int64_t page, int64_t heads) {
+  e.push_back(b.getNamedAttr("kind", b.getStringAttr("paged")));
+  e.push_back(b.getNamedAttr("order", b.getStringAttr(order)));
+  e.push_back(b.getNamedAttr("page", page == ShapedType::kDynamic
+                                         ? Attribute(b.getUnitAttr())
+                                         : b.getI64IntegerAttr(page)));
+  e.push_back(b.getNamedAttr("heads", b.getI64IntegerAttr(heads)));
+}
+
 void PagedKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
   Builder b(getContext());
-  e.push_back(b.getNamedAttr("kind", b.getStringAttr("paged")));
-  e.push_back(
-      b.getNamedAttr("order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
-  e.push_back(b.getNamedAttr("page", getPage() == ShapedType::kDynamic
-                                         ? Attribute(b.getUnitAttr())
-                                         : b.getI64IntegerAttr(getPage())));
-  e.push_back(b.getNamedAttr("heads", b.getI64IntegerAttr(getHeads())));
+  appendPages(e, b, stringifyHeadOrder(getOrder()), getPage(), getHeads());
   e.push_back(b.getNamedAttr("fused", b.getBoolAttr(getFused())));
 }
 
@@ -244,7 +275,7 @@ Type RaggedKVType::parse(AsmParser &parser) {
   if (parser.parseLess() ||
       parser.parseDimensionList(dims, /*allowDynamic=*/false) ||
       parser.parseType(element) ||
-      parseViewOptions(parser, options, /*paged=*/false) ||
+      parseViewOptions(parser, options, ViewForm::Ragged) ||
       parser.parseGreater())
     return {};
   if (dims.size() != 2) {
@@ -288,24 +319,233 @@ Type RaggedKVType::getValueType() const { return getValueElement(); }
 Type RaggedKVType::getIndexType() const { return getIndex(); }
 int64_t RaggedKVType::getPageSize() const { return 0; }
 
-Value RaggedKVType::getKeyStride(ArrayRef<Value> strides) const {
-  return strides[getOrder() == HeadOrder::NHD ? 0 : 1];
+int64_t RaggedKVType::getPoolRank() const { return 3; }
+unsigned RaggedKVType::getKeyDimension() const {
+  return getOrder() == HeadOrder::NHD ? 0 : 1;
+}
+std::optional<unsigned> RaggedKVType::getHeadDimension() const {
+  return getOrder() == HeadOrder::NHD ? 1 : 0;
+}
+
+static Value buildTokenOffset(OpBuilder &b, Location loc, const KVRowAddress &a,
+                              unsigned keyDimension, unsigned headDimension) {
+  Value row = add(b, loc, a.tableBegin, a.key);
+  return add(b, loc, mul(b, loc, row, a.strides[keyDimension]),
+             mul(b, loc, a.head, a.strides[headDimension]));
 }
 
 Value RaggedKVType::buildRowOffset(OpBuilder &b, Location loc,
                                    const KVRowAddress &a) const {
-  bool nhd = getOrder() == HeadOrder::NHD;
-  Value row = add(b, loc, a.tableBegin, a.key);
-  return add(b, loc, mul(b, loc, row, getKeyStride(a.strides)),
-             mul(b, loc, a.head, a.strides[nhd ? 1 : 0]));
+  return buildTokenOffset(b, loc, a, getKeyDimension(), *getHeadDimension());
+}
+
+static void appendTokens(SmallVectorImpl<NamedAttribute> &e, Builder b,
+                         HeadOrder order, int64_t heads) {
+  e.push_back(b.getNamedAttr("kind", b.getStringAttr("ragged")));
+  e.push_back(
+      b.getNamedAttr("order", b.getStringAttr(stringifyHeadOrder(order))));
+  e.push_back(b.getNamedAttr("heads", b.getI64IntegerAttr(heads)));
 }
 
 void RaggedKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
+  appendTokens(e, Builder(getContext()), getOrder(), getHeads());
+}
+
+//===----------------------------------------------------------------------===//
+// LatentKVType
+//===----------------------------------------------------------------------===//
+
+Type LatentKVType::parse(AsmParser &parser) {
+  int64_t latent;
+  SmallVector<int64_t> dims;
+  Type element, index;
+  std::optional<int64_t> page;
+  bool dense = false;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseInteger(latent) || parser.parsePlus() ||
+      parser.parseDimensionList(dims, /*allowDynamic=*/false) ||
+      parser.parseType(element))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc optionLoc = parser.getCurrentLocation();
+    StringRef keyword;
+    if (parser.parseKeyword(&keyword))
+      return {};
+    if (keyword == "page") {
+      page = ShapedType::kDynamic;
+      if (parser.parseEqual() || (failed(parser.parseOptionalQuestion()) &&
+                                  parser.parseInteger(*page)))
+        return {};
+    } else if (keyword == "index") {
+      if (parser.parseEqual() || parser.parseType(index))
+        return {};
+    } else if (keyword == "table") {
+      if (parser.parseEqual() || parser.parseKeyword("dense"))
+        return {};
+      dense = true;
+    } else {
+      parser.emitError(optionLoc, "expected one of 'page = ', 'index = ', "
+                                  "'table = dense', but got '")
+          << keyword << "'";
+      return {};
+    }
+  }
+  if (parser.parseGreater())
+    return {};
+  if (dims.size() != 1) {
+    parser.emitError(loc, "expected latent + tail x element, but got ")
+        << dims.size() << " sizes of tails";
+    return {};
+  }
+  if (!page) {
+    parser.emitError(loc, "expected the keys of a page, 'page = '");
+    return {};
+  }
+  MLIRContext *context = parser.getContext();
+  return parser.getChecked<LatentKVType>(
+      loc, context, latent, dims[0], element, *page,
+      index ? index : IntegerType::get(context, 32), dense);
+}
+
+void LatentKVType::print(AsmPrinter &printer) const {
+  printer << "<" << getLatent() << "+" << getTail() << "x" << getElement()
+          << ", page = ";
+  if (ShapedType::isDynamic(getPage()))
+    printer << "?";
+  else
+    printer << getPage();
+  if (!getIndex().isInteger(32))
+    printer << ", index = " << getIndex();
+  if (getDense())
+    printer << ", table = dense";
+  printer << ">";
+}
+
+LogicalResult
+LatentKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                     int64_t latent, int64_t tail, Type element, int64_t page,
+                     Type index, bool dense) {
+  if (page != ShapedType::kDynamic && page <= 0)
+    return emitError() << "expected a page size of at least 1 or ?, but got "
+                       << page << " [KV1]";
+  for (auto [what, size] :
+       {std::pair("latents", latent), std::pair("tails", tail)})
+    if (size <= 0 || size % 8 != 0 || size > kMaxHeadDim)
+      return emitError() << "expected dim of " << what
+                         << " to be a multiple of 8 up to " << kMaxHeadDim
+                         << ", but got " << size << " [KV2]";
+  return verifyKV(emitError, /*heads=*/1, latent, latent, element, element,
+                  index);
+}
+
+int64_t LatentKVType::getKVHeads() const { return 1; }
+int64_t LatentKVType::getKeyDim() const { return getLatent() + getTail(); }
+int64_t LatentKVType::getValueDim() const { return getLatent(); }
+int64_t LatentKVType::getTailDim() const { return getTail(); }
+bool LatentKVType::sharesValues() const { return true; }
+Type LatentKVType::getKeyType() const { return getElement(); }
+Type LatentKVType::getValueType() const { return getElement(); }
+Type LatentKVType::getIndexType() const { return getIndex(); }
+int64_t LatentKVType::getPageSize() const { return getPage(); }
+unsigned LatentKVType::getPool(KVPart part) const {
+  return part == KVPart::Tail ? 1 : 0;
+}
+int64_t LatentKVType::getPoolRank() const { return 3; }
+unsigned LatentKVType::getKeyDimension() const { return 1; }
+std::optional<unsigned> LatentKVType::getHeadDimension() const { return {}; }
+
+Value LatentKVType::buildRowOffset(OpBuilder &b, Location loc,
+                                   const KVRowAddress &a) const {
+  return buildSlotOffset(b, loc, a, a.strides[getKeyDimension()]);
+}
+
+void LatentKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
+  // Pages of tokens, without a dimension of heads.
+  appendPages(e, Builder(getContext()), "ND", getPage(), /*heads=*/1);
+}
+
+//===----------------------------------------------------------------------===//
+// BsrKVType
+//===----------------------------------------------------------------------===//
+
+Type BsrKVType::parse(AsmParser &parser) {
+  SmallVector<int64_t> dims;
+  Type element;
+  ViewOptions options;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      parser.parseDimensionList(dims, /*allowDynamic=*/false) ||
+      parser.parseType(element) ||
+      parseViewOptions(parser, options, ViewForm::Bsr) || parser.parseGreater())
+    return {};
+  if (dims.size() != 3) {
+    parser.emitError(loc, "expected columns x heads x dim x element, but got ")
+        << dims.size() << " sizes";
+    return {};
+  }
+  MLIRContext *context = parser.getContext();
+  return parser.getChecked<BsrKVType>(
+      loc, context, dims[0], dims[1], dims[2],
+      options.valueDim ? options.valueDim : dims[2], element,
+      options.valueElement ? options.valueElement : element,
+      options.order.value_or(HeadOrder::NHD),
+      options.index ? options.index : IntegerType::get(context, 32),
+      options.rows);
+}
+
+void BsrKVType::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printDimensionList({getColumns(), getHeads(), getDim()});
+  printer << "x" << getElement();
+  if (getOrder() == HeadOrder::HND)
+    printer << ", HND";
+  printViewOptions(printer, getDim(), getValueDimension(), getElement(),
+                   getValueElement(), getIndex());
+  printer << ", rows = " << getRows() << ">";
+}
+
+LogicalResult
+BsrKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                  int64_t columns, int64_t heads, int64_t dim, int64_t valueDim,
+                  Type element, Type valueElement, HeadOrder order, Type index,
+                  int64_t rows) {
+  for (auto [what, size] :
+       {std::pair("columns", columns), std::pair("rows", rows)})
+    if (size <= 0 || size > kMaxBlock)
+      return emitError() << "expected blocks of 1 to " << kMaxBlock << " "
+                         << what << ", but got " << size << " [KV12]";
+  return verifyKV(emitError, heads, dim, valueDim, element, valueElement,
+                  index);
+}
+
+int64_t BsrKVType::getKVHeads() const { return getHeads(); }
+int64_t BsrKVType::getKeyDim() const { return getDim(); }
+int64_t BsrKVType::getValueDim() const { return getValueDimension(); }
+Type BsrKVType::getKeyType() const { return getElement(); }
+Type BsrKVType::getValueType() const { return getValueElement(); }
+Type BsrKVType::getIndexType() const { return getIndex(); }
+int64_t BsrKVType::getPageSize() const { return 0; }
+int64_t BsrKVType::getPoolRank() const { return 3; }
+unsigned BsrKVType::getKeyDimension() const {
+  return getOrder() == HeadOrder::NHD ? 0 : 1;
+}
+std::optional<unsigned> BsrKVType::getHeadDimension() const {
+  return getOrder() == HeadOrder::NHD ? 1 : 0;
+}
+
+Value BsrKVType::buildRowOffset(OpBuilder &b, Location loc,
+                                const KVRowAddress &a) const {
+  return buildTokenOffset(b, loc, a, getKeyDimension(), *getHeadDimension());
+}
+
+void BsrKVType::appendManifest(SmallVectorImpl<NamedAttribute> &e) const {
   Builder b(getContext());
-  e.push_back(b.getNamedAttr("kind", b.getStringAttr("ragged")));
-  e.push_back(
-      b.getNamedAttr("order", b.getStringAttr(stringifyHeadOrder(getOrder()))));
-  e.push_back(b.getNamedAttr("heads", b.getI64IntegerAttr(getHeads())));
+  appendTokens(e, b, getOrder(), getHeads());
+  e.push_back(b.getNamedAttr(
+      "blocks",
+      b.getDictionaryAttr(
+          {b.getNamedAttr("rows", b.getI64IntegerAttr(getRows())),
+           b.getNamedAttr("columns", b.getI64IntegerAttr(getColumns()))})));
 }
 
 //===----------------------------------------------------------------------===//

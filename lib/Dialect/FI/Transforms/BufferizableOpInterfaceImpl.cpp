@@ -367,10 +367,10 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
         rewriter, op.getLoc(), TypeRange(), get(op.getQuery()),
         getOrNull(op.getRows()), op.getView(), getOrNull(op.getPositions()),
         getOrNull(op.getSegments()), getOrNull(op.getScaleValue()),
-        getOrNull(op.getSink()), captures, *places, op.getScaleAttr(),
-        op.getNormaliser(), op.getScoreAttrAttr(), op.getMasksAttr(),
-        op.getSplitAttr(), op.getBoundsAttr(), op.getSchedulesAttr(),
-        op.getPairingAttr());
+        getOrNull(op.getSink()), captures, *places,
+        getOrNull(op.getQueryTail()), op.getScaleAttr(), op.getNormaliser(),
+        op.getScoreAttrAttr(), op.getMasksAttr(), op.getSplitAttr(),
+        op.getBoundsAttr(), op.getSchedulesAttr(), op.getPairingAttr());
     made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     for (auto [from, to] : llvm::zip(op->getRegions(), made->getRegions()))
       rewriter.inlineRegionBefore(from, to, to.end());
@@ -452,7 +452,9 @@ void fi::registerBufferizableOpInterfaceExternalModels(
                          memref::MemRefDialect>();
     AppendOp::attachInterface<AppendModel>(*context);
     AttentionOp::attachInterface<AttentionModel>(*context);
+    BsrViewOp::attachInterface<ViewModel<BsrViewOp>>(*context);
     FinalizeOp::attachInterface<FinalizeModel>(*context);
+    LatentViewOp::attachInterface<ViewModel<LatentViewOp>>(*context);
     fi::LoadOp::attachInterface<LoadModel>(*context);
     PagedViewOp::attachInterface<ViewModel<PagedViewOp>>(*context);
     ProgramOp::attachInterface<ProgramModel>(*context);

@@ -19,6 +19,7 @@
 #include "fi/Target/SMTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace fi {
 #define GEN_PASS_DEF_FICHOOSESCHEDULEPASS
@@ -56,8 +57,13 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
   int64_t mr = target.getVectorBits() >= 256 ? 6 : 4, nr = wide ? 4 : 2;
   int64_t keys = kManyKeys, rows = kManyRows / mr * mr;
   // Four accumulators of 16 x 16 where tiles of bf16 are multiplied in
-  // hardware. What a transform computes is of f32.
-  if (target.getAmx() && !op.getPairing() &&
+  // hardware. What a transform computes is of f32. Keys of two parts are two
+  // products, which have tiles of one shape only if their depths are whole.
+  constexpr int64_t kDepth = 32;
+  int64_t tail = op.getViewType().getTailDim();
+  bool isWhole = tail == 0 || (tail % kDepth == 0 &&
+                               op.getViewType().getKeyDim() % kDepth == 0);
+  if (target.getAmx() && isWhole && !op.getPairing() &&
       op.getQueryType().getElementType().isBF16() &&
       op.getViewType().getKeyType().isBF16() &&
       op.getViewType().getValueType().isBF16()) {
@@ -87,11 +93,11 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
   shape.valueDim = view.getValueDim();
   shape.keyBytes = view.getKeyType().getIntOrFloatBitWidth() / 8;
   shape.copyThreads = kLanes * warps;
-  auto paged = dyn_cast<PagedKVType>(view);
-  if (!paged)
+  int64_t page = view.getPageSize();
+  if (page == 0)
     shape.pageKeys = keys; // no table
-  else if (!ShapedType::isDynamic(paged.getPage()))
-    shape.pageKeys = paged.getPage();
+  else if (!ShapedType::isDynamic(page))
+    shape.pageKeys = page;
   constexpr int64_t unknown = 255;
   int64_t limit = chip ? getRegisterLimit(*chip, kLanes * warps) : unknown;
   return estimateRegisters(shape) <= limit + kSpilledRegisters;
@@ -137,6 +143,32 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   return b.getArrayAttr(bodies);
 }
 
+/// Tiles of keys lie in one block of a block-sparse view each. A target has a
+/// least number of keys for a tile. Null after an error.
+ArrayAttr fitToBlocks(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
+  auto bsr = dyn_cast<BsrKVType>(op.getView().getType());
+  if (!bsr)
+    return schedules;
+  constexpr int64_t kKeysOfProduct = 16;
+  int64_t least = target.isCPU() ? target.getVectorBits() / 32 : kKeysOfProduct;
+  if (bsr.getColumns() % least != 0) {
+    op.emitOpError("expected blocks of a multiple of ")
+        << least << " columns, which a tile has at least, but got "
+        << bsr.getColumns()
+        << "; a paged view with the blocks of rows as requests takes any "
+           "[SCH8]";
+    return {};
+  }
+  SmallVector<Attribute> fitted;
+  for (auto s : schedules.getAsRange<ScheduleAttr>())
+    fitted.push_back(ScheduleAttr::get(
+        op.getContext(), s.getTileRows(),
+        std::gcd(s.getTileKeys(), bsr.getColumns()), s.getMr(), s.getNr(),
+        s.getLanes(), s.getMaxRows(), s.getStream(), s.getWarps(),
+        s.getKeyWarps(), s.getStages()));
+  return ArrayAttr::get(op.getContext(), fitted);
+}
+
 /// Makes tiles smaller until their buffers fit into the shared memory of a CTA:
 /// the query's rows, and a ring of keys and values for each group of warps. The
 /// larger of the two is halved, the ring by its keys as long as a product has
@@ -147,8 +179,11 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   auto bytes = [](Type type) { return type.getIntOrFloatBitWidth() / 8; };
   int64_t rowBytes =
       view.getKeyDim() * bytes(op.getQueryType().getElementType());
-  int64_t keyBytes = view.getKeyDim() * bytes(view.getKeyType()) +
-                     view.getValueDim() * bytes(view.getValueType());
+  int64_t keyBytes = view.getKeyDim() * bytes(view.getKeyType());
+  bool isShared = view.sharesValues() &&
+                  op.getQueryType().getElementType() == view.getKeyType();
+  if (!isShared)
+    keyBytes += view.getValueDim() * bytes(view.getValueType());
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
           stages = schedule.getStages();
@@ -159,9 +194,9 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   while (true) {
     int64_t ring = (keyBytes * stages + computed) * keys * keyWarps;
     // Groups of warps have a query each.
-    int64_t queries = rowBytes * rows;
+    int64_t queries = rowBytes * rows * keyWarps;
     if (multipliesF32(op))
-      queries = (rowBytes + computed) * rows * keyWarps;
+      queries += computed * rows * keyWarps;
     if (queries + ring <= limit)
       break;
     if (rows > kLeast && queries >= ring) {
@@ -207,14 +242,21 @@ struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
           "for example #fi.target<cpu, vector_bits = 256>");
       return signalPassFailure();
     }
-    getOperation().walk([&](AttentionOp op) {
+    WalkResult result = getOperation().walk([&](AttentionOp op) {
       if (op.getSchedulesAttr())
-        return;
-      op.setSchedulesAttr(
-          target.isCPU()
-              ? chooseForCPU(op, target)
-              : fitToChip(chooseForGPU(op, target.getChip()), op, target));
+        return WalkResult::advance();
+      ArrayAttr schedules =
+          fitToBlocks(target.isCPU() ? chooseForCPU(op, target)
+                                     : chooseForGPU(op, target.getChip()),
+                      op, target);
+      if (!schedules)
+        return WalkResult::interrupt();
+      op.setSchedulesAttr(target.isCPU() ? schedules
+                                         : fitToChip(schedules, op, target));
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

@@ -27,7 +27,7 @@ enum class TypeCode : uint64_t { Work, Item, Buf, Chan, Cursor };
 enum class AttrCode : uint64_t {
   Field,
   Part,
-  KVPart,
+  KVPart, // an attribute of fi now
   ReduceKind,
   Frag,
   Slice,
@@ -129,8 +129,6 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     return llvm::TypeSwitch<Attribute, LogicalResult>(attr)
         .Case([&](FieldAttr a) { return write(AttrCode::Field, a.getValue()); })
         .Case([&](PartAttr a) { return write(AttrCode::Part, a.getValue()); })
-        .Case(
-            [&](KVPartAttr a) { return write(AttrCode::KVPart, a.getValue()); })
         .Case([&](ReduceKindAttr a) {
           return write(AttrCode::ReduceKind, a.getValue());
         })

@@ -314,36 +314,37 @@ LogicalResult ForKeysOp::verifyRegions() {
 
 LogicalResult ViewOp::verify() {
   auto type = cast<KVViewTypeInterface>(getType());
-  size_t count = getPools().size();
-  if (count != 1 && count != 2)
-    return emitOpError("expected a pool of keys and one of values, or one "
-                       "for both, but got ")
-           << count << " pools [TILE13]";
-  for (bool values : {false, true}) {
-    auto pool = cast<MemRefType>(getPools()[values ? count - 1 : 0].getType());
-    Type element = values ? type.getValueType() : type.getKeyType();
-    int64_t dim = values ? type.getValueDim() : type.getKeyDim();
-    if (pool.getRank() < 3 || pool.getElementType() != element ||
+  if (getPools().size() != type.getPoolCount())
+    return emitOpError("expected ")
+           << type.getPoolCount() << " pools for a view of type " << getType()
+           << ", but got " << getPools().size() << " [TILE13]";
+  for (KVPart part : {KVPart::Keys, KVPart::Values, KVPart::Tail}) {
+    int64_t dim = type.getPartDim(part);
+    if (dim == 0)
+      continue;
+    auto pool = cast<MemRefType>(getPools()[type.getPool(part)].getType());
+    Type element = type.getPartType(part);
+    if (pool.getRank() != type.getPoolRank() ||
+        pool.getElementType() != element ||
         (!pool.isDynamicDim(pool.getRank() - 1) &&
          pool.getShape().back() != dim))
-      return emitOpError("expected a pool of rows of ")
-             << dim << " x " << element << " for "
-             << (values ? "values" : "keys") << ", but got " << pool
-             << " [TILE13]";
+      return emitOpError("expected a pool of rank ")
+             << type.getPoolRank() << " with rows of " << dim << " x "
+             << element << " for " << stringifyKVPart(part) << ", but got "
+             << pool << " [TILE13]";
   }
-  bool paged = type.getPageSize() != 0;
-  if (paged != static_cast<bool>(getPages()))
+  if (getPages().size() != type.getTableCount())
     return emitOpError("expected ")
-           << (paged ? "a" : "no") << " page table for a view of type "
-           << getType() << ", but got " << (paged ? "none" : "one")
-           << " [TILE13]";
-  if (!paged)
-    return success();
-  auto pages = cast<MemRefType>(getPages().getType());
-  if (pages.getElementType() != type.getIndexType() || pages.getRank() < 1 ||
-      pages.getRank() > 2)
-    return emitOpError("expected a page table [pages] or [requests, pages] of ")
-           << type.getIndexType() << ", but got " << pages << " [TILE13]";
+           << type.getTableCount() << " page tables for a view of type "
+           << getType() << ", but got " << getPages().size() << " [TILE13]";
+  for (Value table : getPages()) {
+    auto pages = cast<MemRefType>(table.getType());
+    if (pages.getElementType() != type.getIndexType() || pages.getRank() < 1 ||
+        pages.getRank() > 2)
+      return emitOpError(
+                 "expected a page table [pages] or [requests, pages] of ")
+             << type.getIndexType() << ", but got " << pages << " [TILE13]";
+  }
   return success();
 }
 
@@ -386,9 +387,8 @@ LogicalResult StoreRowsOp::verify() {
 static LogicalResult verifyKV(Operation *op, Value view, KVPart part,
                               RankedTensorType tile, bool load) {
   auto type = cast<KVViewTypeInterface>(view.getType());
-  bool keys = part == KVPart::Keys;
-  int64_t dim = keys ? type.getKeyDim() : type.getValueDim();
-  Type element = keys ? type.getKeyType() : type.getValueType();
+  int64_t dim = type.getPartDim(part);
+  Type element = type.getPartType(part);
   bool fits = load ? widens(element, tile.getElementType())
                    : element == tile.getElementType();
   if (tile.getDimSize(1) != dim || !fits)

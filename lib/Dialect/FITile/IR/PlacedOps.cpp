@@ -31,13 +31,28 @@ LogicalResult CopyRowsOp::verify() {
 
 LogicalResult CopyKVOp::verify() {
   auto view = cast<KVViewTypeInterface>(getView().getType());
-  bool values = getPart() == KVPart::Values;
-  Type element = values ? view.getValueType() : view.getKeyType();
-  int64_t dim = values ? view.getValueDim() : view.getKeyDim();
+  Type element = view.getPartType(getPart());
+  int64_t dim = view.getPartDim(getPart());
   BufType buffer = getBuffer().getType();
   if (buffer.getElement() != element || buffer.getColumns() != dim)
     return emitOpError("expected a buffer of rows of ")
            << dim << " x " << element << ", but got " << buffer << " [TILE21]";
+  return success();
+}
+
+void LocateOp::build(OpBuilder &b, OperationState &state, Type result,
+                     Value view, Value item, Value key, Value valid,
+                     unsigned table) {
+  build(b, state, result, view, item, key, valid,
+        table ? b.getI64IntegerAttr(table) : IntegerAttr());
+}
+
+LogicalResult LocateOp::verify() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  int64_t table = getTable().value_or(0), count = view.getTableCount();
+  if (table < 0 || table >= count)
+    return emitOpError("expected one of the view's ")
+           << count << " page tables, but got number " << table << " [TILE33]";
   return success();
 }
 

@@ -58,10 +58,9 @@ public:
       return failure();
     kernel.getBody().walk([&](LocateOp locate) {
       BufType buffer = locate.getType().getBuffer();
-      auto paged = dyn_cast<PagedKVType>(locate.getView().getType());
-      int64_t page = paged && !ShapedType::isDynamic(paged.getPage())
-                         ? paged.getPage()
-                         : 1;
+      int64_t known =
+          cast<KVViewTypeInterface>(locate.getView().getType()).getPageSize();
+      int64_t page = known > 0 ? known : 1;
       int64_t &entries = entryCounts[locate.getType()];
       entries = std::max(
           entries, countEntries(buffer.getRows(), page, getChunkTurns(buffer)));

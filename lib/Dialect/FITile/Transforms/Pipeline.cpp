@@ -133,7 +133,7 @@ private:
     lookUp(b, transfers.front(), ahead);
     for (int64_t number = 0; number + 1 < stages; ++number) {
       for (Transfer &transfer : transfers.front())
-        start(b, transfer, ahead);
+        start(b, transfer, transfers.front(), ahead);
       advance(b, loc, transfers.front(), ahead, step);
     }
     for (auto [loop, itsTransfers] : llvm::zip(loops, transfers))
@@ -164,14 +164,20 @@ private:
       bool known = llvm::any_of(result, [&](Transfer *other) {
         return sharesEntries(*other, transfer);
       });
-      if (view && view.getPages() && !known)
+      if (view && !view.getPages().empty() && !known)
         result.push_back(&transfer);
     }
     return result;
   }
   static bool sharesEntries(Transfer &a, Transfer &b) {
     return a.copy.getView() == b.copy.getView() &&
-           a.copy.getBuffer().getType() == b.copy.getBuffer().getType();
+           a.copy.getBuffer().getType() == b.copy.getBuffer().getType() &&
+           tableOf(a) == tableOf(b);
+  }
+  static unsigned tableOf(Transfer &transfer) {
+    CopyKVOp copy = transfer.copy;
+    return cast<KVViewTypeInterface>(copy.getView().getType())
+        .getTable(copy.getPart());
   }
 
   void lookUp(OpBuilder &b, MutableArrayRef<Transfer> transfers, Ahead &ahead) {
@@ -182,7 +188,8 @@ private:
       ahead.entries.push_back(LocateOp::create(
           b, copy.getLoc(),
           EntriesType::get(&getContext(), copy.getBuffer().getType()),
-          copy.getView(), copy.getItem(), place.getKey(), place.getValid()));
+          copy.getView(), copy.getItem(), place.getKey(), place.getValid(),
+          tableOf(*transfer)));
     }
   }
 
@@ -193,15 +200,16 @@ private:
     lookUp(b, transfers, ahead);
   }
 
-  void start(OpBuilder &b, Transfer &transfer, Ahead &ahead) {
+  /// `transfers` are those that the entries ahead are for.
+  void start(OpBuilder &b, Transfer &transfer,
+             MutableArrayRef<Transfer> transfers, Ahead &ahead) {
     Location loc = transfer.copy.getLoc();
     Value channel = transfer.acquire.getChannel();
     auto place = CursorKeyOp::create(b, loc, ahead.cursor);
     auto free = AcquireOp::create(b, loc, channel);
     Value entries;
-    for (Value known : ahead.entries)
-      if (cast<EntriesType>(known.getType()).getBuffer() ==
-          transfer.copy.getBuffer().getType())
+    for (auto [other, known] : llvm::zip(lookups(transfers), ahead.entries))
+      if (sharesEntries(*other, transfer))
         entries = known;
     CopyKVOp::create(b, loc, transfer.copy.getPart(), transfer.copy.getView(),
                      transfer.copy.getItem(), place.getKey(), free,
@@ -227,7 +235,7 @@ private:
     ahead.setValues(carrying.getCarried().drop_front(own));
     for (Transfer &transfer : transfers) {
       b.setInsertionPointAfter(transfer.get);
-      start(b, transfer, ahead);
+      start(b, transfer, transfers, ahead);
     }
     Operation *yield = body.getTerminator();
     b.setInsertionPoint(yield);

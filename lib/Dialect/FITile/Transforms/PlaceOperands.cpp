@@ -135,8 +135,7 @@ private:
   static Type elementInMemory(Operation *load) {
     if (auto kv = dyn_cast<LoadKVOp>(load)) {
       auto view = cast<KVViewTypeInterface>(kv.getView().getType());
-      return kv.getPart() == KVPart::Values ? view.getValueType()
-                                            : view.getKeyType();
+      return view.getPartType(kv.getPart());
     }
     return getElementTypeOrSelf(cast<LoadRowsOp>(load).getSource());
   }

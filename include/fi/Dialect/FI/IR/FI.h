@@ -60,6 +60,9 @@ getStateRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value state);
 /// Largest head dim of queries, keys and values (KV2).
 inline constexpr int64_t kMaxHeadDim = 512;
 
+/// Most rows, and most columns, of a block of a block-sparse view (KV12).
+inline constexpr int64_t kMaxBlock = 1 << 20;
+
 } // namespace fi
 
 #endif // FI_DIALECT_FI_IR_FI_H

@@ -21,6 +21,20 @@ def FI_HeadOrder : I32EnumAttr<"HeadOrder", "order of tokens and heads", [
   let genSpecializedAttr = 0;
 }
 
+def FI_KVPart : I32EnumAttr<"KVPart", "what rows of a view are", [
+    I32EnumAttrCase<"Keys", 0, "keys">, I32EnumAttrCase<"Values", 1, "values">,
+    I32EnumAttrCase<"Tail", 2, "tail">]> {
+  let description = [{
+    `tail` is the last columns of keys, where they lie in a pool of their own; `keys`
+    are the columns before them then.
+  }];
+  let cppNamespace = "::fi";
+  let genSpecializedAttr = 0;
+}
+def FI_KVPartAttr : EnumAttr<FI_Dialect, FI_KVPart, "kv_part"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def FI_LseBase : I32EnumAttr<"LseBase", "base of a log-sum-exp", [
     I32EnumAttrCase<"Two", 2, "2">, I32EnumAttrCase<"E", 0, "e">]> {
   let cppNamespace = "::fi";

@@ -14,18 +14,21 @@
 
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/Types.h"
 #include "mlir/IR/Value.h"
 
 namespace fi {
+
+enum class KVPart : uint32_t;
 
 /// What `buildRowOffset` needs to find a row of keys or values. All values are
 /// of type `index`.
 struct KVRowAddress {
   /// Strides of the pool, in elements, one per dimension.
   llvm::ArrayRef<mlir::Value> strides;
-  /// Whether the row of values is wanted (matters for fused pools).
-  bool wantValues = false;
+  /// What row is wanted (matters where a pool holds several kinds).
+  KVPart part = KVPart(0);
   mlir::Value head;
   /// Index of the key in its request's view, in range.
   mlir::Value key;
@@ -34,7 +37,7 @@ struct KVRowAddress {
   mlir::Value tableBegin;
   /// Keys of one page; null for layouts without pages.
   mlir::Value pageSize;
-  /// Reads an entry of the page table.
+  /// Reads an entry of the part's page table.
   llvm::function_ref<mlir::Value(mlir::Value entry)> lookup;
 };
 
@@ -83,6 +86,10 @@ struct MergeWeights {
   mlir::Value weightA, weightB, statistic;
 };
 
+/// An operand of an op that makes a view, by the name that it has in messages
+/// and in the manifest.
+using KVOperand = std::pair<llvm::StringRef, mlir::Value>;
+
 /// Builds the value that a region of fi.attention yields, from the region's
 /// arguments: positions (and the score), then the captures.
 using AttentionRegionBuilder = llvm::function_ref<mlir::Value(
@@ -93,5 +100,7 @@ using AttentionRegionBuilder = llvm::function_ref<mlir::Value(
 #include "fi/Dialect/FI/IR/FITypeInterfaces.h.inc"
 
 #include "fi/Dialect/FI/IR/FIAttrInterfaces.h.inc"
+
+#include "fi/Dialect/FI/IR/FIOpInterfaces.h.inc"
 
 #endif // FI_DIALECT_FI_IR_FIINTERFACES_H

@@ -21,10 +21,14 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
     A layout of keys and values: heads, dims, element types, and the address of
     (request, head, key). All address arithmetic of keys and values is made by
     `buildRowOffset`; loads, appends and tests share it.
+
+    A view has pools and page tables, which it numbers. A row of a part (`keys`,
+    `values`, `tail`) lies in one pool and is found by one table.
   }];
   let methods = [
     InterfaceMethod<"Number of KV heads.", "int64_t", "getKVHeads">,
-    InterfaceMethod<"Elements of a key row.", "int64_t", "getKeyDim">,
+    InterfaceMethod<"Elements of a key row, the tail's included.", "int64_t",
+                    "getKeyDim">,
     InterfaceMethod<"Elements of a value row.", "int64_t", "getValueDim">,
     InterfaceMethod<"Element type of keys in memory.", "::mlir::Type",
                     "getKeyType">,
@@ -32,6 +36,28 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
                     "getValueType">,
     InterfaceMethod<"Integer type of the tables.", "::mlir::Type",
                     "getIndexType">,
+    InterfaceMethod<[{
+      Elements at the end of a key row that lie in a pool of their own; 0 for none.
+    }], "int64_t", "getTailDim", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{
+      Whether a value row is the part `keys` of the key's row, in the same memory.
+    }], "bool", "sharesValues", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Number of pools.", "unsigned", "getPoolCount", (ins), [{}],
+                    [{ return 2; }]>,
+    InterfaceMethod<"The number of a part's pool.", "unsigned", "getPool",
+        (ins "::fi::KVPart":$part), [{}],
+        [{ return part == ::fi::KVPart(1) ? $_type.getPoolCount() - 1 : 0; }]>,
+    InterfaceMethod<"Number of page tables.", "unsigned", "getTableCount", (ins),
+                    [{}], [{ return $_type.getPageSize() == 0 ? 0 : 1; }]>,
+    InterfaceMethod<"The number of a part's page table.", "unsigned", "getTable",
+        (ins "::fi::KVPart":$part), [{}], [{ return 0; }]>,
+    InterfaceMethod<"Rank of the pools.", "int64_t", "getPoolRank">,
+    InterfaceMethod<[{
+      The dimension of a pool along which the keys of a page lie, or of the request
+      where there are no pages.
+    }], "unsigned", "getKeyDimension">,
+    InterfaceMethod<"The dimension of a pool for heads, if it has one.",
+                    "std::optional<unsigned>", "getHeadDimension">,
     InterfaceMethod<[{
       Keys of one page: a number, `ShapedType::kDynamic` where it is read from
       the pool, or 0 for a layout without pages.
@@ -44,14 +70,49 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
         (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
              "const ::fi::KVRowAddress &":$address)>,
     InterfaceMethod<[{
-      Of the strides of a pool, the one from a key to the next of its page, or of
-      the request where there are no pages.
-    }], "::mlir::Value", "getKeyStride",
-        (ins "::llvm::ArrayRef<::mlir::Value>":$strides)>,
-    InterfaceMethod<[{
       The layout's part of a stage's `view` in the manifest (docs/abi.md).
     }], "void", "appendManifest",
         (ins "::mlir::SmallVectorImpl<::mlir::NamedAttribute> &":$entries)>,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Columns of a part, and their type in memory.
+    int64_t getPartDim(::fi::KVPart part) const {
+      return part == ::fi::KVPart(1)   ? $_type.getValueDim()
+             : part == ::fi::KVPart(2) ? $_type.getTailDim()
+                                       : $_type.getKeyDim() - $_type.getTailDim();
+    }
+    ::mlir::Type getPartType(::fi::KVPart part) const {
+      return part == ::fi::KVPart(1) ? $_type.getValueType() : $_type.getKeyType();
+    }
+    /// The part that an append writes beside `keys`.
+    ::fi::KVPart getSecondPart() const {
+      return ::fi::KVPart($_type.getTailDim() ? 2 : 1);
+    }
+    /// A part that is found by the page table of that number.
+    ::fi::KVPart getPartOfTable(unsigned table) const {
+      return ::fi::KVPart($_type.getTable(::fi::KVPart(0)) == table ? 0 : 1);
+    }
+  }];
+}
+
+def FI_KVViewOpInterface : OpInterface<"KVViewOpInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    An op that makes a view of keys and values from pools and tables.
+  }];
+  let methods = [
+    InterfaceMethod<"The pools, by the view's numbers.", "::mlir::ValueRange",
+                    "getViewPools", (ins), [{}], [{ return $_op.getPools(); }]>,
+    InterfaceMethod<"The page tables, by the view's numbers.",
+                    "::llvm::SmallVector<::mlir::Value>", "getPageTables">,
+    InterfaceMethod<"The position of each request's key 0, or null.",
+                    "::mlir::Value", "getViewOrigin", (ins), [{}],
+                    [{ return $_op.getOrigin(); }]>,
+    InterfaceMethod<[{
+      All operands by name: keys, values, tail; indptr, pages, value_pages, last,
+      lengths, row_indptr, columns; origin. What a layout has none of is left out;
+      what may be given and is not is null.
+    }], "::llvm::SmallVector<::fi::KVOperand>", "getNamedOperands">,
   ];
 }
 

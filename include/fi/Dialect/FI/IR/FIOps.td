@@ -105,8 +105,13 @@ def FI_ReturnOp : FI_Op<"return", [
 // Views
 //===----------------------------------------------------------------------===//
 
-def FI_PagedViewOp : FI_Op<"view.paged", [
-    Pure, AttrSizedOperandSegments]> {
+class FI_ViewOp<string mnemonic> : FI_Op<mnemonic, [
+    Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<FI_KVViewOpInterface>]> {
+  let hasVerifier = 1;
+}
+
+def FI_PagedViewOp : FI_ViewOp<"view.paged"> {
   let summary = "view of keys and values in pages";
   let description = [{
     Pools of pages and the tables that say which pages hold a request's keys, in
@@ -114,7 +119,9 @@ def FI_PagedViewOp : FI_Op<"view.paged", [
     pages, and the number of valid slots in each request's last page; or, for
     `table = dense`, [requests, max pages] and lengths [requests] in keys. A
     request without pages is empty whatever its last page length says. `origin`
-    gives the position of each request's key 0 (0 if absent).
+    gives the position of each request's key 0 (0 if absent). With `two_tables` the
+    table of the pages of values follows that of keys: indptr, pages, value_pages,
+    last; or pages, value_pages, lengths.
 
     Constraints: KV5 (pools), KV6 (tables), KV7 (origin).
   }];
@@ -126,11 +133,54 @@ def FI_PagedViewOp : FI_Op<"view.paged", [
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];
-  let hasVerifier = 1;
 }
 
-def FI_RaggedViewOp : FI_Op<"view.ragged", [
-    Pure, AttrSizedOperandSegments]> {
+def FI_LatentViewOp : FI_ViewOp<"view.latent"> {
+  let summary = "view of latents in pages";
+  let description = [{
+    The pools of latents and of tails, [pages, page, dim] each, and tables as those of
+    `fi.view.paged`. Where one pool holds both, its columns are given as two memrefs
+    whose strides skip the others.
+
+    Constraints: KV5 (pools), KV6 (tables), KV7 (origin).
+
+    Example: `fi.view.latent %c, %r tables(%indptr, %pages, %last : !ix, !ix, !ix) : memref<?x64x512xbf16>, memref<?x64x64xbf16> -> !fi.latent_kv<512+64xbf16, page = 64>`
+  }];
+  let arguments = (ins Variadic<FI_Rows>:$pools, Variadic<FI_Table>:$tables,
+                       Optional<FI_Table>:$origin);
+  let results = (outs FI_LatentKVType:$result);
+  let assemblyFormat = [{
+    $pools `tables` `(` $tables `:` type($tables) `)`
+    (`origin` `(` $origin^ `:` type($origin) `)`)?
+    attr-dict `:` type($pools) `->` qualified(type($result))
+  }];
+}
+
+def FI_BsrViewOp : FI_ViewOp<"view.bsr"> {
+  let summary = "view of the blocks of keys that each block of rows sees";
+  let description = [{
+    Pools and `indptr` as those of `fi.view.ragged`. `blocks` are two tables: the
+    blocks of rows, those of all requests one behind the other, have the entries from
+    `row_indptr[i]` on, up to `row_indptr[i + 1]`, of `columns`: numbers of blocks of
+    keys, which count from the request's first key and rise. A request of n rows has
+    `ceil(n / rows)` blocks of rows.
+
+    Constraints: KV5, KV6, KV7, KV13.
+
+    Example: `fi.view.bsr %k, %v indptr(%ip : !ix) blocks(%rp, %cols : !ix, !ix) : !t, !t -> !fi.bsr_kv<64x8x128xf32, rows = 16>`
+  }];
+  let arguments = (ins Variadic<FI_Rows>:$pools, Optional<FI_Table>:$indptr,
+                       Variadic<FI_Table>:$blocks, Optional<FI_Table>:$origin);
+  let results = (outs FI_BsrKVType:$result);
+  let assemblyFormat = [{
+    $pools (`indptr` `(` $indptr^ `:` type($indptr) `)`)?
+    `blocks` `(` $blocks `:` type($blocks) `)`
+    (`origin` `(` $origin^ `:` type($origin) `)`)?
+    attr-dict `:` type($pools) `->` qualified(type($result))
+  }];
+}
+
+def FI_RaggedViewOp : FI_ViewOp<"view.ragged"> {
   let summary = "view of keys and values one request behind the other";
   let description = [{
     Keys and values as [tokens, heads, dim] (or [heads, tokens, dim] for `HND`).
@@ -148,7 +198,6 @@ def FI_RaggedViewOp : FI_Op<"view.ragged", [
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,6 +222,10 @@ def FI_AttentionOp : FI_Op<"attention", [
     given the pair's number, request, head and position: elements (i, i + dim / 2)
     for `half`, (2 i, 2 i + 1) for `interleaved`.
 
+    Over a view whose keys have a tail, the query may come in two parts as well: a
+    second operand behind the first has the columns that the tails are multiplied
+    with. One operand then has the others; alone it has all columns.
+
     Clauses, in this order: `rows(...)` indptr of the query's rows per request (one
     request without it), `over` the view, `at(...)`, `segments(...)`, `scale(...)` a number or
     an f32 value, `sink(...)` one logit per query head, `normalise(...)`,
@@ -192,7 +245,7 @@ def FI_AttentionOp : FI_Op<"attention", [
     `outs` a buffer is allocated. Since `outs` may be left out, upstream's
     DestinationStyleOpInterface, which demands it, is not implemented.
 
-    Constraints: ATT1 to ATT19.
+    Constraints: ATT1 to ATT19, ATT23, ATT24.
 
     Example:
 
@@ -212,6 +265,7 @@ def FI_AttentionOp : FI_Op<"attention", [
       Optional<AnyTypeOf<[RankedTensorOf<[F32]>, MemRefOf<[F32]>]>>:$sink,
       Variadic<FI_Capture>:$captures,
       Variadic<FI_Rows>:$outs,
+      Optional<FI_Rows>:$queryTail,
       OptionalAttr<F32Attr>:$scale,
       FI_NormaliserAttrInterface:$normaliser,
       OptionalAttr<FI_ScoreAttrInterface>:$scoreAttr,
@@ -241,6 +295,8 @@ def FI_AttentionOp : FI_Op<"attention", [
     ::mlir::ShapedType getQueryType() {
       return ::llvm::cast<::mlir::ShapedType>(getQuery().getType());
     }
+    /// The query's operands, by columns.
+    ::llvm::SmallVector<::mlir::Value> getQueryParts();
     int64_t getQueryHeads() { return getQueryType().getDimSize(1); }
     int64_t getGroup() { return getQueryHeads() / getViewType().getKVHeads(); }
     bool returnsState();
@@ -393,6 +449,7 @@ def FI_AppendOp : FI_Op<"append", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "new keys and values into a view's memory";
   let description = [{
+    Keys and values as the view stores them: latents and tails where it has these.
     `rows` is the indptr [requests + 1] of new tokens; the view's lengths already
     count them. Token `i` of the `n` new tokens of a request becomes key
     `kv_len - n + i`. Values are converted to the view's element type. The view

@@ -13,7 +13,8 @@ include "fi/Dialect/FI/IR/FIInterfaces.td"
 include "fi/Dialect/FI/IR/FIAttrs.td"
 
 def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
-    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
+        ["getPoolCount", "getTableCount", "getTable"]>]> {
   let summary = "a paged view of keys and values";
   let description = [{
     `page x heads x dim x element, order` (the order in which a page stores
@@ -21,8 +22,8 @@ def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
     differs), `v = f16` (element type of values, if it differs), `index = i64` (of
     the tables; i32 if absent), `table = dense` ([requests, pages] with lengths,
     instead of indptr, pages and last page lengths), `fused` (one pool,
-    [pages, 2, ...], keys at 0). The page size may be `?`: it is then read from the
-    pool's shape.
+    [pages, 2, ...], keys at 0), `two_tables` (pages of values are found by a table of
+    their own). The page size may be `?`: it is then read from the pool's shape.
 
     Constraints: KV1 (sizes), KV2 (head dims), KV3 (elements), KV4 (indices).
 
@@ -32,7 +33,7 @@ def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
                         "int64_t":$valueDimension, "::mlir::Type":$element,
                         "::mlir::Type":$valueElement,
                         "::fi::HeadOrder":$order, "::mlir::Type":$index,
-                        "bool":$dense, "bool":$fused);
+                        "bool":$dense, "bool":$fused, "bool":$twoTables);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -54,6 +55,52 @@ def FI_RaggedKVType : FI_Type<"RaggedKV", "ragged_kv", [
                         "int64_t":$valueDimension, "::mlir::Type":$element,
                         "::mlir::Type":$valueElement,
                         "::fi::HeadOrder":$order, "::mlir::Type":$index);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_LatentKVType : FI_Type<"LatentKV", "latent_kv", [
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
+        ["getTailDim", "sharesValues", "getPool"]>]> {
+  let summary = "a paged view of latents, which are keys and values at once";
+  let description = [{
+    `latent + tail x element`, then options in this order: `page = 64` (or `?`: read
+    from the pool's shape), `index = i64`, `table = dense`. One head: all query heads
+    share it. A key is a latent and, behind it, a tail (of absorbed multi-head latent
+    attention: the part that carries positions); its value is the latent. Latents and
+    tails lie in pools of their own, [pages, page, dim]. A pool of both is given as
+    two parts of its columns.
+
+    Constraints: KV1 to KV4.
+
+    Example: `!fi.latent_kv<512+64xbf16, page = 64>`
+  }];
+  let parameters = (ins "int64_t":$latent, "int64_t":$tail,
+                        "::mlir::Type":$element, "int64_t":$page,
+                        "::mlir::Type":$index, "bool":$dense);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_BsrKVType : FI_Type<"BsrKV", "bsr_kv", [
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+  let summary = "a view of keys and values, of which each block of rows sees some";
+  let description = [{
+    `columns x heads x dim x element`, then options in this order: `HND`, `vo = 64`,
+    `v = f16`, `index = i64`, as in `!fi.ragged_kv`, and `rows = 16`. The rows of a
+    request are cut into blocks of `rows`, its keys into blocks of `columns`, the last
+    of which may be smaller; each block of rows has a list of the blocks of keys that
+    it sees. Keys and values lie as in a ragged view.
+
+    Constraints: KV1 to KV4, KV12.
+
+    Example: `!fi.bsr_kv<64x8x128xbf16, rows = 16>`
+  }];
+  let parameters = (ins "int64_t":$columns, "int64_t":$heads, "int64_t":$dim,
+                        "int64_t":$valueDimension, "::mlir::Type":$element,
+                        "::mlir::Type":$valueElement,
+                        "::fi::HeadOrder":$order, "::mlir::Type":$index,
+                        "int64_t":$rows);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

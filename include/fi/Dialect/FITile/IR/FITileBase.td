@@ -88,15 +88,6 @@ def FITile_PartAttr : EnumAttr<FITile_Dialect, FITile_Part, "part"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def FITile_KVPart : I32EnumAttr<"KVPart", "keys or values", [
-    I32EnumAttrCase<"Keys", 0, "keys">, I32EnumAttrCase<"Values", 1, "values">]> {
-  let cppNamespace = "::fi::tile";
-  let genSpecializedAttr = 0;
-}
-def FITile_KVPartAttr : EnumAttr<FITile_Dialect, FITile_KVPart, "kv"> {
-  let assemblyFormat = "`<` $value `>`";
-}
-
 def FITile_ReduceKind : I32EnumAttr<"ReduceKind", "kind of row reduction", [
     I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]> {
   let cppNamespace = "::fi::tile";

@@ -176,11 +176,12 @@ def FITile_ViewOp : FITile_Op<"view", [Pure, AttrSizedOperandSegments]> {
   let summary = "KV view from its pools and page table";
   let description = [{
     Lengths and table offsets come with the items. One pool where the view is
-    fused.
+    fused. Where keys and values have page tables of their own, that of keys comes
+    first.
 
     Example: `%kv = fi_tile.view %k, %v pages(%pages : memref<?xi32>) : memref<?x8x16x128xf32>, memref<?x8x16x128xf32> -> !fi.paged_kv<16x8x128xf32, HND>`
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$pools, Optional<AnyMemRef>:$pages);
+  let arguments = (ins Variadic<AnyMemRef>:$pools, Variadic<AnyMemRef>:$pages);
   let results = (outs FI_AnyKVView:$result);
   let assemblyFormat = [{
     $pools (`pages` `(` $pages^ `:` type($pages) `)`)? attr-dict
@@ -231,12 +232,13 @@ def FITile_LoadKVOp : FITile_Op<"load_kv", [MemoryEffects<[MemRead]>]> {
   let summary = "tile of keys or values of an item";
   let description = [{
     Row `j` of the tile is key (or value) `key + j` of the item's request and KV
-    head. Rows beyond `kv_len` repeat the last one, so that what lies in unused
+    head. Keys whose last columns lie in a pool of their own come in two tiles, `keys`
+    and `tail`. Rows beyond `kv_len` repeat the last one, so that what lies in unused
     slots cannot reach a result. A result of a wider float type is converted.
 
     Example: `%k = fi_tile.load_kv keys %kv[%it, %t] : !kv -> tensor<64x128xbf16>`
   }];
-  let arguments = (ins FITile_KVPartAttr:$part, FI_AnyKVView:$view,
+  let arguments = (ins FI_KVPartAttr:$part, FI_AnyKVView:$view,
                        FITile_ItemType:$item, Index:$key);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
@@ -252,7 +254,7 @@ def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
     Row `r` of the tile, for `r < row_count`, becomes key (or value) `key + r` of
     the item's request and KV head.
   }];
-  let arguments = (ins FITile_KVPartAttr:$part, FITile_Tile:$tile,
+  let arguments = (ins FI_KVPartAttr:$part, FITile_Tile:$tile,
                        FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
   let assemblyFormat = [{
     custom<EnumKeyword>($part) $tile `,` $view `[` $item `,` $key `]` attr-dict `:` type($tile) `,`

@@ -114,7 +114,7 @@ def FITile_CopyKVOp : FITile_Op<"copy_kv", [
 
     Example: `fi_tile.copy_kv keys %kv[%it, %t] to %b : !kv, !fi_tile.buf<...>`
   }];
-  let arguments = (ins FITile_KVPartAttr:$part, FI_AnyKVView:$view,
+  let arguments = (ins FI_KVPartAttr:$part, FI_AnyKVView:$view,
                        FITile_ItemType:$item, Index:$key,
                        FITile_BufType:$buffer, Optional<I1>:$valid,
                        Optional<FITile_EntriesType>:$entries);
@@ -130,17 +130,24 @@ def FITile_LocateOp : FITile_Op<"locate", [MemoryEffects<[MemRead]>]> {
   let summary = "looks the pages of a tile of keys up";
   let description = [{
     For copies of keys or values that come later: the table is read ahead of them.
-    Where `valid` is false nothing is read.
+    Where `valid` is false nothing is read. `table` is the number of the view's page
+    table, where there are two.
 
     Example: `%e = fi_tile.locate %kv[%it, %t] if %valid : !kv -> !fi_tile.entries<!b>`
   }];
   let arguments = (ins FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key,
-                       I1:$valid);
+                       I1:$valid, OptionalAttr<I64Attr>:$table);
   let results = (outs FITile_EntriesType:$result);
   let assemblyFormat = [{
-    $view `[` $item `,` $key `]` `if` $valid attr-dict `:` qualified(type($view))
+    $view `[` $item `,` $key `]` `if` $valid (`table` $table^)? attr-dict `:` qualified(type($view))
     `->` qualified(type($result))
   }];
+  let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$view,
+                   "::mlir::Value":$item, "::mlir::Value":$key,
+                   "::mlir::Value":$valid, "unsigned":$table)>
+  ];
 }
 
 def FITile_ReadOp : FITile_Op<"read", [MemoryEffects<[MemRead]>]> {
