@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tensors and scalars of an executor as the runtime's C interface takes them. They
-// refer to the memory, shapes and strides of what they are made from.
+// Tensors and scalars of an executor as the runtime's C interface takes them.
+// They refer to the memory, shapes and strides of what they are made from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FI_EXECUTION_RUNTIMEVALUES_H

@@ -69,7 +69,8 @@ TEST(ReferenceLayouts, valuesHaveATableOfTheirOwn) {
 !pool = memref<?x4x1x8xf32>
 !ix = tensor<?xi32>
 !t2 = tensor<?x?xi32>
-fi.program @p plan()" + plan + R"() run(%q: tensor<?x2x8xf32>, %b: !pool)
+fi.program @p plan()" +
+                    plan + R"() run(%q: tensor<?x2x8xf32>, %b: !pool)
     -> (tensor<?x2x8xf32>, tensor<?x2xf32>) {
   %kv = fi.view.paged %b, %b tables()" +
                     names + R"() : !pool, !pool -> !kv
@@ -88,22 +89,23 @@ fi.program @p plan()" + plan + R"() run(%q: tensor<?x2x8xf32>, %b: !pool)
       }
       arguments = {pages, valuePages, ints({10}), q, pool};
     } else {
-      arguments = {ints({0, 3}), ints({7, 2, 5}), ints({0, 8, 3}),
-                   ints({2}),    q,               pool};
+      arguments = {ints({0, 3}), ints({7, 2, 5}), ints({0, 8, 3}), ints({2}), q,
+                   pool};
     }
     std::vector<HostTensor> results = program.run(arguments);
-    Dense wanted = dense(q, gather(flat, {7, 2, 5}, 10),
-                         gather(flat, {0, 8, 3}, 10), 0.5,
-                         [](int64_t, int64_t) { return true; });
+    Dense wanted =
+        dense(q, gather(flat, {7, 2, 5}, 10), gather(flat, {0, 8, 3}, 10), 0.5,
+              [](int64_t, int64_t) { return true; });
     expectNear(results[0], wanted.output, 1e-6);
     expectNear(results[1], wanted.statistic, 1e-6);
     // A page of values outside of the pool is named as such.
     if (!isDense) {
       arguments[2] = ints({0, 9, 3});
-      EXPECT_THAT(program.error(arguments),
-                  HasSubstr("expected operand 'value_pages' to hold indices of "
-                            "the pool's 9 pages, but got 9 as page 1 of request "
-                            "0 [BAT5]"));
+      EXPECT_THAT(
+          program.error(arguments),
+          HasSubstr("expected operand 'value_pages' to hold indices of "
+                    "the pool's 9 pages, but got 9 as page 1 of request "
+                    "0 [BAT5]"));
     }
   }
 }
@@ -129,8 +131,8 @@ TEST(ReferenceLayouts, latentsAreKeysAndValues) {
   HostTensor qn = random({2, 3, 16}, 1), qr = random({2, 3, 8}, 2),
              c = random({6, 4, 16}, 3), r = random({6, 4, 8}, 4);
   HostTensor q = beside(qn, qr);
-  std::vector<HostTensor> results = program.run(
-      {ints({0, 3}), ints({5, 0, 2}), ints({1}), qn, qr, q, c, r});
+  std::vector<HostTensor> results =
+      program.run({ints({0, 3}), ints({5, 0, 2}), ints({1}), qn, qr, q, c, r});
   HostTensor latents = gather(c, {5, 0, 2}, 9);
   Dense wanted =
       dense(q, beside(latents, gather(r, {5, 0, 2}, 9)), latents, 0.25,
@@ -213,27 +215,24 @@ TEST(ReferenceLayouts, blocksOfRowsSeeTheirBlocksOfKeys) {
         b.make(isCausal ? "mask(#fi.causal)" : "").run(b.values());
     // Rows 0 and 1 see blocks 0 and 2, rows 2 and 3 none, row 4 block 1.
     Dense first = dense(rowsOf(b.q, 0, 5), rowsOf(b.k, 0, 10),
-                        rowsOf(b.v, 0, 10), 0.5,
-                        [&](int64_t row, int64_t key) {
+                        rowsOf(b.v, 0, 10), 0.5, [&](int64_t row, int64_t key) {
                           bool isListed = row < 2   ? key / 4 != 1
                                           : row < 4 ? false
                                                     : key / 4 == 1;
                           return isListed && (!isCausal || key <= 5 + row);
                         });
-    Dense second = dense(rowsOf(b.q, 5, 2), rowsOf(b.k, 10, 3),
-                         rowsOf(b.v, 10, 3), 0.5,
-                         [&](int64_t row, int64_t key) {
-                           return !isCausal || key <= 1 + row;
-                         });
+    Dense second = dense(
+        rowsOf(b.q, 5, 2), rowsOf(b.k, 10, 3), rowsOf(b.v, 10, 3), 0.5,
+        [&](int64_t row, int64_t key) { return !isCausal || key <= 1 + row; });
     expectNear(rowsOf(results[0], 0, 5), first.output, 1e-6);
     expectNear(rowsOf(results[0], 5, 2), second.output, 1e-6);
     for (int64_t row = 0; row < 7; ++row)
       EXPECT_NEAR(results[1].getFloat({row, 1}) == -kInf
                       ? -1e9
                       : results[1].getFloat({row, 1}),
-                  std::max(-1e9, row < 5 ? first.statistic.getFloat({row, 1})
-                                         : second.statistic.getFloat(
-                                               {row - 5, 1})),
+                  std::max(-1e9, row < 5
+                                     ? first.statistic.getFloat({row, 1})
+                                     : second.statistic.getFloat({row - 5, 1})),
                   1e-6);
     EXPECT_EQ(results[1].getFloat({3, 0}), -kInf);
   }
@@ -249,15 +248,17 @@ TEST(ReferenceLayouts, bat13BlocksAreInOrder) {
               HasSubstr("expected operand 'row_indptr' to have 5 entries, one "
                         "more than there are blocks of rows, but got 4 "
                         "[BAT13]"));
-  EXPECT_THAT(error([](Blocks &b) { b.columns = ints({2, 0, 1, 0}); }),
-              HasSubstr("expected operand 'columns' to rise within the 3 blocks "
-                        "of keys of request 0, but got 0 at entry 1 [BAT13]"));
+  EXPECT_THAT(
+      error([](Blocks &b) { b.columns = ints({2, 0, 1, 0}); }),
+      HasSubstr("expected operand 'columns' to rise within the 3 blocks "
+                "of keys of request 0, but got 0 at entry 1 [BAT13]"));
   EXPECT_THAT(error([](Blocks &b) { b.columns = ints({0, 3, 1, 0}); }),
               HasSubstr("but got 3 at entry 1 [BAT13]"));
   EXPECT_THAT(error([](Blocks &b) { b.columns = ints({0, 2, 1, 1}); }),
               HasSubstr("1 blocks of keys of request 1, but got 1 at entry 3"));
-  EXPECT_THAT(error([](Blocks &b) { b.columns = ints({0, 2, 1}); }),
-              HasSubstr("expected operand 'row_indptr' to end at most at 3, the "
-                        "number of entries of operand 'columns', but got 4 "
-                        "[BAT4]"));
+  EXPECT_THAT(
+      error([](Blocks &b) { b.columns = ints({0, 2, 1}); }),
+      HasSubstr("expected operand 'row_indptr' to end at most at 3, the "
+                "number of entries of operand 'columns', but got 4 "
+                "[BAT4]"));
 }

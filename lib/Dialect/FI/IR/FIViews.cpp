@@ -1,4 +1,5 @@
-//===- FIViews.cpp - operations that make views ----------------------------===//
+//===- FIViews.cpp - operations that make views
+//----------------------------===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -82,8 +83,8 @@ verifyPools(KVViewOpInterface op, KVViewTypeInterface type,
            << " [KV5]";
   KVPart parts[] = {KVPart::Keys, type.getSecondPart()};
   for (auto [name, pool, part] : llvm::zip(names, pools, parts))
-    if (failed(verifyPool(op, name, pool, shapeOf(part),
-                          type.getPartType(part))))
+    if (failed(
+            verifyPool(op, name, pool, shapeOf(part), type.getPartType(part))))
       return failure();
   return success();
 }
@@ -158,10 +159,9 @@ LogicalResult PagedViewOp::verify() {
     return shape;
   };
   bool fused = type.getFused();
-  if (failed(verifyPools(*this, type,
-                         fused ? ArrayRef<StringLiteral>(kFusedPool) : kPools,
-                         fused ? "fused pool" : "pools, of keys and values",
-                         poolShape)) ||
+  if (failed(verifyPools(
+          *this, type, fused ? ArrayRef<StringLiteral>(kFusedPool) : kPools,
+          fused ? "fused pool" : "pools, of keys and values", poolShape)) ||
       failed(verifyPageTables(*this, getTables(), type.getDense(),
                               type.getTwoTables(), type.getIndexType())))
     return failure();
@@ -261,7 +261,7 @@ LogicalResult BsrViewOp::verify() {
 SmallVector<Value> BsrViewOp::getPageTables() { return {}; }
 
 SmallVector<KVOperand> BsrViewOp::getNamedOperands() {
-  return {{"keys", getPools()[0]},        {"values", getPools()[1]},
-          {"indptr", getIndptr()},        {kBlockTables[0], getBlocks()[0]},
+  return {{"keys", getPools()[0]},           {"values", getPools()[1]},
+          {"indptr", getIndptr()},           {kBlockTables[0], getBlocks()[0]},
           {kBlockTables[1], getBlocks()[1]}, {"origin", getOrigin()}};
 }

@@ -1,4 +1,5 @@
-//===- Shapes.h - shapes in checks and messages ------------------*- C++ -*-===//
+//===- Shapes.h - shapes in checks and messages ------------------*- C++
+//-*-===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,12 +30,13 @@ inline std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 }
 
 /// Whether a shape fits the wanted one; dynamic sizes fit everything.
-inline bool shapeFits(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> wanted) {
+inline bool shapeFits(llvm::ArrayRef<int64_t> shape,
+                      llvm::ArrayRef<int64_t> wanted) {
   return shape.size() == wanted.size() &&
          llvm::all_of(llvm::zip(shape, wanted), [](auto pair) {
            auto [a, b] = pair;
-           return mlir::ShapedType::isDynamic(a) || mlir::ShapedType::isDynamic(b) ||
-                  a == b;
+           return mlir::ShapedType::isDynamic(a) ||
+                  mlir::ShapedType::isDynamic(b) || a == b;
          });
 }
 
