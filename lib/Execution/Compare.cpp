@@ -22,6 +22,22 @@ bool fi::writesArguments(const Signature &signature) {
          });
 }
 
+bool fi::isRandomData(const Signature &signature, const Batch &batch,
+                      llvm::ArrayRef<NamedTensor> tensors) {
+  for (const ArgumentInfo &info : signature.arguments) {
+    if (!isFloat(info.type) || info.kind == ArgumentInfo::Kind::Scalar)
+      continue;
+    const ArgumentSource *source = batch.find(info.name);
+    if ((source && source->kind != ArgumentSource::Kind::Normal &&
+         source->kind != ArgumentSource::Kind::Uniform) ||
+        llvm::any_of(tensors, [&](const NamedTensor &tensor) {
+          return tensor.name == info.name;
+        }))
+      return false;
+  }
+  return true;
+}
+
 std::vector<HostValue> fi::takeArguments(const Signature &signature,
                                          llvm::ArrayRef<HostValue> inputs) {
   std::vector<HostValue> arguments;
@@ -220,6 +236,11 @@ double AttentionTerms::largestPosition(int request) {
 }
 
 void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
+  for (int sink : attention.sinks)
+    if (sink >= 0)
+      if (double logit = run.arguments[sink].getTensor().getFloat({head});
+          std::isfinite(logit))
+        terms.sink = std::max(terms.sink, std::fabs(logit));
   int request = requestOf(row);
   if (request < 0 || attention.query < 0 || attention.view.keys < 0)
     return;
@@ -364,8 +385,11 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
       terms.independent = options.independent;
       terms.isAdditive = isAdditive;
       const ViewInfo &view = signature.attentions[i].view;
+      // The coarsest of all that are merged.
       if (view.values >= 0)
-        terms.in = signature.arguments[view.values].type;
+        if (DType type = signature.arguments[view.values].type;
+            unitRoundoff(type) > unitRoundoff(terms.in))
+          terms.in = type;
       attentions[i].add(terms, row, head);
     }
     auto tolerance = [&](double expected) {

@@ -151,8 +151,10 @@ private:
   std::vector<std::optional<HostValue>> values;
   /// Whether the argument's value is of our own making.
   std::vector<bool> isMade;
-  /// Shapes with the sizes that follow from the tables.
+  /// Shapes with the sizes that follow from the tables, but where the batch
+  /// states a shape.
   std::vector<llvm::SmallVector<int64_t, 4>> shapes;
+  std::vector<bool> isStated;
   /// Per pool: its pages in the order in which they are given out.
   std::map<int, std::vector<int64_t>> pageOrder;
   std::map<int, size_t> pagesTaken;
@@ -471,7 +473,7 @@ Error InputMaker::makeTables() {
 void InputMaker::setSize(int argument, size_t dim,
                          std::optional<int64_t> size) {
   if (argument < 0 || !size || dim >= shapes[argument].size() ||
-      info(argument).shape[dim] >= 0)
+      info(argument).shape[dim] >= 0 || isStated[argument])
     return;
   shapes[argument][dim] = std::max(shapes[argument][dim], *size);
 }
@@ -492,8 +494,12 @@ std::optional<int64_t> InputMaker::getRows(int rows) const {
 }
 
 void InputMaker::inferShapes() {
-  for (const ArgumentInfo &argument : signature.arguments)
+  for (const ArgumentInfo &argument : signature.arguments) {
+    const ArgumentSource *source = batch.find(argument.name);
     shapes.push_back(argument.shape);
+    // What the batch states need not follow: rows of no request, spare pages.
+    isStated.push_back(source && source->shape);
+  }
   for (const AttentionInfo &attention : signature.attentions) {
     setSize(attention.query, 0, getRows(attention.rows));
     setSize(attention.queryTail, 0, getRows(attention.rows));

@@ -120,7 +120,8 @@ private:
   /// the tensor that an empty state's rows come from. `number` receives rows
   /// that are constant.
   static int rowsOf(Value value, int64_t &number);
-  static ViewInfo viewOf(Value value);
+  static void collectSinks(Value state, llvm::SmallVectorImpl<int> &sinks);
+  ViewInfo viewOf(Value value);
 
   ProgramOp program;
 };
@@ -188,6 +189,19 @@ ViewInfo SignatureBuilder::viewOf(Value value) {
   return view;
 }
 
+/// The sinks of what finalises a state, alone or merged with others.
+void SignatureBuilder::collectSinks(Value state,
+                                    llvm::SmallVectorImpl<int> &sinks) {
+  for (Operation *user : state.getUsers()) {
+    if (auto finalize = dyn_cast<FinalizeOp>(user)) {
+      if (finalize.getSink())
+        sinks.push_back(argumentOf(finalize.getSink()));
+    } else if (isa<MergeOp, MergeSegmentsOp>(user)) {
+      collectSinks(user->getResult(0), sinks);
+    }
+  }
+}
+
 Expected<Signature> SignatureBuilder::build() {
   Signature signature;
   signature.program = program.getSymName().str();
@@ -241,15 +255,18 @@ Expected<Signature> SignatureBuilder::build() {
       if (FloatAttr scale = attention.getScaleAttr())
         info.scaleNumber = scale.getValueAsDouble();
       info.hasTransforms = attention.getPairing().has_value();
-      info.hasPlainScores =
-          !attention.getNormaliser().isAdditive() &&
-          !attention.getScoreAttr() && attention.getScoreRegion().empty() &&
-          attention.getQueryRegion().empty() &&
-          attention.getKeyRegion().empty() && !attention.getSink();
+      info.hasPlainScores = !attention.getNormaliser().isAdditive() &&
+                            !attention.getScoreAttr() &&
+                            attention.getScoreRegion().empty() &&
+                            attention.getQueryRegion().empty() &&
+                            attention.getKeyRegion().empty();
       for (Value capture : attention.getCaptures())
         info.captures.push_back(argumentOf(capture));
       if (attention.getSink())
-        info.captures.push_back(argumentOf(attention.getSink()));
+        info.sinks.push_back(argumentOf(attention.getSink()));
+      if (attention.returnsState() && attention.getNumResults() > 0)
+        collectSinks(attention.getResult(0), info.sinks);
+      info.hasPlainScores &= info.sinks.empty();
       info.isAdditive = attention.getNormaliser().isAdditive();
       if (auto softmax = dyn_cast<SoftmaxAttr>(attention.getNormaliser()))
         info.isBaseE = softmax.getBase() == LseBase::E;

@@ -313,6 +313,26 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(info.param.value) + "_" + info.param.element;
     });
 
+/// Terms that a matrix tile does not divide, beside columns that take all
+/// registers of tiles: at all levels of the optimiser, of which the lowest does
+/// not keep tile configurations.
+TEST(NarrowDimsTest, OfMatrixTiles) {
+  for (auto [key, value] : {std::pair(8, 40), std::pair(16, 64),
+                            std::pair(40, 40), std::pair(72, 128)})
+    for (unsigned level : {0u, 2u}) {
+      SCOPED_TRACE(testing::Message()
+                   << key << ", " << value << " at level " << level);
+      AttentionText text = causal();
+      text.query = text.keys = text.values = "bf16";
+      text.keyDim = key;
+      text.valueDim = value;
+      text.kvHeads = 1;
+      Case(text.get(), {{17, 17}, {70, 150}, {1, 40}})
+          .setOptLevel(level)
+          .check(twoPlans());
+    }
+}
+
 //===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//

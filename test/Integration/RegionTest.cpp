@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegrationTesting.h"
+#include "fi/Target/CPU/CPUCompiler.h"
 
 using namespace fi;
 using namespace fi::test;
@@ -283,6 +284,39 @@ TEST(DivisorTest, WithoutAValueDoesNotTrap) {
             .give("den", integers({0, -1, 0, 2}, dtype));
         EXPECT_EQ(test.runOnCPU({2}).size(), 1u);
       }
+}
+
+/// A choice between elements of narrow floats, one of them 0 behind the end of
+/// the table, where the host has no instructions that narrow to their type.
+TEST(NarrowTest, LoadsOfNarrowFloats) {
+  for (const char *target : {"#fi.target<cpu, vector_bits = 128>",
+                             "#fi.target<cpu, vector_bits = 256>",
+                             "#fi.target<cpu, vector_bits = 512>"})
+    for (const char *element : {"bf16", "f16"}) {
+      std::string e = element;
+      SCOPED_TRACE(target + (" " + e));
+      if (llvm::StringRef(target).contains("512") &&
+          cpu::getHostTarget(&getContext()).getVectorBits() < 512)
+        continue;
+      AttentionText text;
+      text.target = target;
+      text.keyDim = text.valueDim = 16;
+      text.clauses = "captures(%c = %bias : tensor<4x?x" + e + ">)\n" +
+                     scoreRegion("%b = fi.load %c[%qh, %kp] : tensor<4x?x" + e +
+                                 ">\n%w = arith.extf %b : " + e +
+                                 " to f32\n%t = arith.addf %s, %w : f32\n"
+                                 "fi.yield %t : f32");
+      text.runArguments = ", %bias: tensor<4x?x" + e + ">";
+      HostTensor bias(e == "bf16" ? DType::BF16 : DType::F16, {4, 20});
+      for (int64_t h = 0; h < 4; ++h)
+        for (int64_t k = 0; k < 20; ++k)
+          bias.setFloat({h, k}, double((h * 31 + k * 7) % 9 - 4) / 4);
+      for (unsigned level : {0u, 2u})
+        Case(text.get(), fewRequests())
+            .give("bias", bias)
+            .setOptLevel(level)
+            .check(onePlan());
+    }
 }
 
 } // namespace

@@ -40,6 +40,10 @@ INSTANTIATE_TEST_SUITE_P(
         Clause{"left", "mask(#fi.window<left = 100>)"},
         Clause{"right", "mask(#fi.window<right = 5>)"},
         Clause{"diagonal", "mask(#fi.window<left = 0, right = 0>)"},
+        Clause{"farthest", "mask(#fi.window<left = 3, right = "
+                           "9223372036854775807>)"},
+        Clause{"farthest_left", "mask(#fi.window<left = 9223372036854775807, "
+                                "right = 2>)"},
         Clause{"both", "mask(#fi.causal, #fi.window<left = 64>)"},
         Clause{"any", "mask(#fi.any<#fi.window<left = 3, right = 2>, "
                       "#fi.window<right = 0>>)"},

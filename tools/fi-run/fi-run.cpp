@@ -245,24 +245,6 @@ static Error save(const Signature &signature, const BackendRun &run) {
   return writeNpz(savePath, tensors);
 }
 
-/// Whether all floating-point data is made here, so that errors of rounding are
-/// independent of each other.
-static bool isRandomData(const Signature &signature, const Batch &batch,
-                         llvm::ArrayRef<NamedTensor> tensors) {
-  for (const ArgumentInfo &info : signature.arguments) {
-    if (!isFloat(info.type) || info.kind == ArgumentInfo::Kind::Scalar)
-      continue;
-    const ArgumentSource *source = batch.find(info.name);
-    if ((source && source->kind != ArgumentSource::Kind::Normal &&
-         source->kind != ArgumentSource::Kind::Uniform) ||
-        llvm::any_of(tensors, [&](const NamedTensor &tensor) {
-          return tensor.name == info.name;
-        }))
-      return false;
-  }
-  return true;
-}
-
 /// A package and the text it is compared with must be the same program.
 static Error checkSameArguments(const Signature &package,
                                 const Signature &text) {

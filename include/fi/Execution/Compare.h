@@ -15,6 +15,8 @@
 #define FI_EXECUTION_COMPARE_H
 
 #include "fi/Execution/Executor.h"
+#include "fi/Support/Batch.h"
+#include "fi/Support/Npy.h"
 
 namespace fi {
 
@@ -63,6 +65,11 @@ std::vector<Comparison> compareRuns(const Signature &signature,
 
 /// Whether a run writes arguments, so that backends need pools of their own.
 bool writesArguments(const Signature &signature);
+
+/// Whether all floating-point data is made here, so that errors of rounding are
+/// independent of each other.
+bool isRandomData(const Signature &signature, const Batch &batch,
+                  llvm::ArrayRef<NamedTensor> tensors);
 
 /// Arguments for one run: as `inputs`, with own memory where the run writes.
 std::vector<HostValue> takeArguments(const Signature &signature,

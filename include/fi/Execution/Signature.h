@@ -92,13 +92,13 @@ struct AttentionInfo {
   llvm::SmallVector<int, 2> outs;
   /// Known from a program's text only: the scale where it is a number, whether
   /// scores are the scaled product alone and the statistic is of them, values
-  /// that regions and the sink read, whether the statistic is in base e,
-  /// whether weights are not normalised.
+  /// that regions read, sinks that are finalised with its state, whether the
+  /// statistic is in base e, whether weights are not normalised.
   std::optional<double> scaleNumber;
   bool hasPlainScores = false;
   /// Whether a region transforms queries or keys (known from the text only).
   bool hasTransforms = false;
-  llvm::SmallVector<int, 2> captures;
+  llvm::SmallVector<int, 2> captures, sinks;
   bool isBaseE = false, isAdditive = false;
 };
 

@@ -50,6 +50,8 @@ struct ErrorTerms {
   double maxValue = 0;
   /// Absolute error that regions and transforms add to a score, natural units.
   double scoreError = 0;
+  /// |sink|, a logit in natural units, where there is one.
+  double sink = 0;
   /// Type to which weights are rounded before they multiply values; that of the
   /// inputs if absent.
   std::optional<DType> weights;
@@ -75,9 +77,12 @@ inline double accumulationError(double terms, bool independent) {
 /// NUM3: absolute error of a score in natural units.
 inline double scoreErrorBound(const ErrorTerms &t) {
   constexpr double roundings = 6; // scale, log2(e), its constant, maximum, ...
-  return t.maxScore * (accumulationError(t.dim, t.independent) +
-                       roundings * unitRoundoff(DType::F32)) +
-         t.scoreError;
+  double u = unitRoundoff(DType::F32);
+  double score =
+      t.maxScore * (accumulationError(t.dim, t.independent) + roundings * u) +
+      t.scoreError;
+  // A sink is a score without a product.
+  return std::max(score, roundings * u * t.sink);
 }
 
 /// NUM4: relative error of one exponential.
@@ -110,7 +115,9 @@ inline double outputTolerance(const ErrorTerms &t) {
   DType weights = t.weights.value_or(isFloat(t.in) ? t.in : DType::F32);
   double rounded = weights == DType::F32 ? 0 : unitRoundoff(weights);
   // Merging weighs by statistics that are stored in f32.
-  double merge = 2 * u * (t.maxScore + std::log(std::max<double>(t.keys, 1)));
+  double merge =
+      2 * u *
+      (std::max(t.maxScore, t.sink) + std::log(std::max<double>(t.keys, 1)));
   double relative = std::expm1(2 * scoreErrorBound(t)) + 2 * kExpError +
                     2 * accumulationError(t.keys, t.independent) + merge +
                     rounded + 2 * unitRoundoff(t.out);
@@ -124,8 +131,8 @@ inline double statisticTolerance(const ErrorTerms &t, double base = 2) {
   if (t.isAdditive)
     return 0; // NUM8
   double u = unitRoundoff(DType::F32);
-  double magnitude =
-      t.maxScore + t.scoreError + std::log(std::max<double>(t.keys, 1));
+  double magnitude = std::max(t.maxScore + t.scoreError, t.sink) +
+                     std::log(std::max<double>(t.keys, 1));
   double natural = scoreErrorBound(t) + kExpError +
                    accumulationError(t.keys, t.independent) +
                    4 * u * (magnitude + 1);

@@ -179,6 +179,7 @@ private:
 
   LogicalResult lowerDot(DotOp op);
   bool multipliesByTiles(DotOp op);
+  bool hasOneTileShape();
   void dotByTiles(DotOp op, Value accBuffer, Value factor, Value result,
                   const std::optional<Extents> &part);
   Value viewAs(Value buffer, ArrayRef<int64_t> shape, mlir::Type element);

@@ -31,6 +31,25 @@ bool KernelLowering::multipliesByTiles(DotOp op) {
          schedule.getMr() % kSide == 0 && W == kSide;
 }
 
+/// Pairs of terms in each step, which are all as long.
+static int64_t getTileDepth(int64_t pairs) {
+  int64_t depth = kSide;
+  while (pairs % depth != 0)
+    --depth;
+  return depth;
+}
+
+/// Whether tiles of operands have the shape of sums in all of the kernel.
+bool KernelLowering::hasOneTileShape() {
+  WalkResult result = kernel.walk([&](DotOp dot) {
+    int64_t pairs = tileType(dot.getA()).getDimSize(1) / 2;
+    return multipliesByTiles(dot) && getTileDepth(pairs) != kSide
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
 Value KernelLowering::viewAs(Value buffer, ArrayRef<int64_t> shape,
                              Type element) {
   auto view = buffer.getDefiningOp<memref::ViewOp>();
@@ -47,8 +66,15 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
   int64_t columns = padded(op.getType().getDimSize(1));
   int64_t allPairs = tileType(op.getA()).getDimSize(1) / 2;
   int64_t mr = schedule.getMr();
-  int64_t nr = std::min(schedule.getNr(), columns / kSide);
+  // There are eight registers, and one of them has one shape in all of a
+  // kernel. Blocks of 2 x 2 sums take all of them if operands look like sums;
+  // blocks of 2 x 1 take 5, and operands of any two other shapes 3 of their
+  // own.
+  int64_t high = mr % (2 * kSide) == 0 ? 2 : 1;
+  int64_t nr = std::min(
+      {schedule.getNr(), columns / kSide, int64_t(hasOneTileShape() ? 2 : 1)});
   int64_t perPanel = nr * kSide;
+  int64_t depth = getTileDepth(allPairs);
   Value a = buffers.lookup(op.getA());
 
   // Accumulators start from what is in memory: scale it there first, where any
@@ -90,9 +116,10 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
   Value right = viewAs(packed, {panels * allPairs, 2 * rowPairs}, bf16);
 
   auto accumulator = amx::TileType::get({kSide, kSide}, f32);
-  auto blockOfRows = [&](Value column, int64_t count, Value row,
+  auto leftType = amx::TileType::get({kSide, 2 * depth}, bf16);
+  auto rightType = amx::TileType::get({depth, 2 * kSide}, bf16);
+  auto blockOfSums = [&](Value column, int64_t count, Value row,
                          int64_t pairs) {
-    int64_t high = mr / kSide;
     SmallVector<Value> sums;
     for (int64_t i = 0; i < high; ++i)
       for (int64_t j = 0; j < count; ++j) {
@@ -109,10 +136,7 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
       firstRow = mul(panel, allPairs);
       firstColumn = index(0);
     }
-    for (int64_t k = 0; k < pairs; k += kSide) {
-      int64_t depth = std::min(kSide, pairs - k);
-      auto leftType = amx::TileType::get({kSide, 2 * depth}, bf16);
-      auto rightType = amx::TileType::get({depth, 2 * kSide}, bf16);
+    for (int64_t k = 0; k < pairs; k += depth) {
       SmallVector<Value> lefts, rights;
       for (int64_t i = 0; i < high; ++i)
         lefts.push_back(amx::TileLoadOp::create(
@@ -136,6 +160,11 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
             ValueRange{add(row, i * kSide), add(column, j * kSide)},
             sums[i * count + j]);
   };
+  auto blockOfRows = [&](Value column, int64_t count, Value row,
+                         int64_t pairs) {
+    for (int64_t i = 0; i < mr; i += high * kSide)
+      blockOfSums(column, count, add(row, i), pairs);
+  };
   auto block = [&](Value row, Value column, int64_t count) {
     if (op.getTranspose())
       return whereVisible(part, row, column, count * kSide,
@@ -144,8 +173,8 @@ void KernelLowering::dotByTiles(DotOp op, Value accBuffer, Value factor,
     // the steps for each of at most four limits.
     if (!part)
       return blockOfRows(column, count, row, allPairs);
-    int64_t steps = (allPairs + kSide - 1) / kSide;
-    int64_t grain = (steps + 3) / 4 * kSide;
+    int64_t steps = allPairs / depth;
+    int64_t grain = (steps + 3) / 4 * depth;
     Value limit = memref::LoadOp::create(b, loc, part->limit, row);
     OpBuilder::InsertionGuard guard(b);
     for (int64_t pairs = grain; pairs < allPairs; pairs += grain) {

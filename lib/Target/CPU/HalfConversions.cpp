@@ -1,4 +1,4 @@
-//===- HalfConversions.cpp - f16 on CPUs without instructions for it ------===//
+//===- HalfConversions.cpp - f16, bf16 on CPUs without instructions for it ===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Below x86-64-v3, LLVM converts f16 by calls of its compiler's run-time
-// library. A package brings the two functions itself: whichever library has
-// them is then of no interest. Both are exact or round to nearest even.
+// library, and where there is no AVX512-BF16 it narrows to bf16 so, which is
+// also how it legalises a choice between two of them. A package brings the
+// functions itself: whichever library has them is then of no interest. They are
+// exact or round to nearest even.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +74,24 @@ define hidden half @__truncsfhf2(float %x) nounwind {
   %result = bitcast i16 %half to half
   ret half %result
 }
+
+define hidden bfloat @__truncsfbf2(float %x) nounwind {
+  %w = bitcast float %x to i32
+  ; Half a unit less one, or half a unit if the last bit that stays is odd. What
+  ; overflows becomes infinity.
+  %last = lshr i32 %w, 16
+  %odd = and i32 %last, 1
+  %biased = add i32 %w, 32767
+  %rounded = add i32 %biased, %odd
+  ; A quiet NaN stays one.
+  %quiet = or i32 %w, 4194304
+  %isNaN = fcmp uno float %x, %x
+  %bits = select i1 %isNaN, i32 %quiet, i32 %rounded
+  %high = lshr i32 %bits, 16
+  %narrow = trunc i32 %high to i16
+  %result = bitcast i16 %narrow to bfloat
+  ret bfloat %result
+}
 )";
 
 llvm::Expected<ObjectCode> fi::cpu::compileHalfConversions(TargetAttr target) {
@@ -81,7 +101,7 @@ llvm::Expected<ObjectCode> fi::cpu::compileHalfConversions(TargetAttr target) {
   std::unique_ptr<llvm::Module> ir =
       llvm::parseAssemblyString(text, diagnostic, context);
   if (!ir)
-    return llvm::createStringError("conversions of f16: " +
+    return llvm::createStringError("conversions of narrow floats: " +
                                    diagnostic.getMessage());
   auto machine = createMachine(target, /*optLevel=*/2);
   if (!machine)

@@ -116,6 +116,12 @@ fi::cpu::translate(ModuleOp module, TargetAttr target, bool definesVersion,
 llvm::Error fi::cpu::emitCode(llvm::Module &ir, TargetAttr target,
                               unsigned optLevel, bool asAssembly,
                               llvm::raw_pwrite_stream &os) {
+  // LLVM's quickest code loads tile configurations from registers that it has
+  // overwritten.
+  if (optLevel == 0 && llvm::any_of(ir, [](const llvm::Function &function) {
+        return function.getName().starts_with("llvm.x86.tile");
+      }))
+    optLevel = 1;
   auto machine = createMachine(target, optLevel);
   if (!machine)
     return machine.takeError();
@@ -165,13 +171,14 @@ fi::cpu::compileKernels(ArrayRef<ModuleOp> kernels, TargetAttr target,
   for (const std::string &failure : failures)
     if (!failure.empty())
       return llvm::createStringError(failure);
-  // Every level above has instructions for f16.
-  if (target.getVectorBits() == 128) {
+  // Higher levels have instructions for f16, some of them for bf16.
+  if (!target.getBf16Dot()) {
     auto undefined = findUndefined(objects);
     if (!undefined)
       return undefined.takeError();
     if (llvm::is_contained(*undefined, "__extendhfsf2") ||
-        llvm::is_contained(*undefined, "__truncsfhf2")) {
+        llvm::is_contained(*undefined, "__truncsfhf2") ||
+        llvm::is_contained(*undefined, "__truncsfbf2")) {
       auto conversions = compileHalfConversions(target);
       if (!conversions)
         return conversions.takeError();

@@ -72,6 +72,41 @@ TEST(Compare, NaNAndInfinityAreWrong) {
     }
 }
 
+// A sink is a score: what it rounds to may be as far away as its size says,
+// also in rows of no request. It may be finalised after a merge.
+TEST(Compare, SinksWidenTolerances) {
+  TestProgram p(R"(
+!ix = tensor<?xi32>
+!t = tensor<?x1x8xf32>
+!kv = !fi.ragged_kv<1x8xf32>
+!st = !fi.state<?x2x8xf32, #fi.softmax<base = 2>>
+!q = tensor<?x2x8xf32>
+fi.program @p plan(%qo: !ix, %ip: !ix) run(%q: !q, %k: !t, %v: !t, %sink: tensor<2xf32>)
+    -> (!q, tensor<?x2xf32>) {
+  %kv = fi.view.ragged %k, %v indptr(%ip : !ix) : !t, !t -> !kv
+  %a = fi.attention %q rows(%qo : !ix) over %kv scale(0.5) : !q over !kv -> !st
+  %m = fi.merge %a : !st
+  %o, %lse = fi.finalize %m sink(%sink : tensor<2xf32>) : !st -> !q, tensor<?x2xf32>
+  fi.return %o, %lse : !q, tensor<?x2xf32>
+})");
+  EXPECT_EQ(p.signature.attentions[0].sinks.size(), 1u);
+  EXPECT_FALSE(p.signature.attentions[0].hasPlainScores);
+  for (double sink : {-90.0, 0.5}) {
+    auto inputs =
+        p.inputs(R"({"arguments": {"qo": [0, 1], "ip": [0, 0], "sink": [)" +
+                 std::to_string(sink) + R"(, -3],
+            "q": {"random": "normal", "shape": [2, 2, 8]}}})");
+    BackendRun got = p.run(inputs), expected = p.run(inputs);
+    for (int64_t row : {0, 1}) {
+      double lse = got.results[1].getFloat({row, 0});
+      EXPECT_NEAR(lse, sink / std::log(2.0), 1e-5);
+      got.results[1].setFloat({row, 0}, lse + 1.6e-5);
+    }
+    EXPECT_EQ(compareRuns(p.signature, got, expected, {})[1].failed,
+              sink == 0.5 ? 2 : 0);
+  }
+}
+
 TEST(Compare, AFiniteStatisticOfAnEmptyRowIsWrong) {
   Fixture f;
   f.got.results[1].setFloat({3, 0}, -1e30);

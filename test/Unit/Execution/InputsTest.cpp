@@ -74,6 +74,21 @@ TEST(Inputs, TablesFromLengths) {
   EXPECT_EQ(lengths[2].queryLength, 1);
 }
 
+// Rows of no request and spare pages are stated; what the tables need remains
+// below that.
+TEST(Inputs, StatedShapesNeedNotFollow) {
+  TestProgram p(kPaged);
+  auto values = p.inputs(
+      R"({"arguments": {"qo": [1, 2], "ip": [0, 1], "pg": [3], "last": [1], "sc": 1,
+                        "q": {"random": "normal", "shape": [5, 2, 8]},
+                        "k": {"fill": 1, "shape": [7, 4, 1, 8]},
+                        "v": {"random": "uniform"}}})");
+  ASSERT_EQ(values.size(), 8u);
+  EXPECT_EQ(values[4].getTensor().getSize(0), 5);
+  EXPECT_EQ(values[5].getTensor().getSize(0), 7);
+  EXPECT_EQ(values[6].getTensor().getSize(0), 4);
+}
+
 /// Every slot of a pool is NaN exactly where no request has a key, in any
 /// layout.
 void checkUnused(const char *text, int pool,

@@ -63,14 +63,18 @@ WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 
 Value WindowAttr::buildMask(OpBuilder &b, Location loc,
                             ValueRange positions) const {
+  // No position is as far from another one, and the sum does not wrap (MSK6).
+  constexpr int64_t kFarthest = int64_t(1) << 62;
   Value q = positions[3], k = positions[4], visible;
   if (getLeft()) {
-    Value left = arith::ConstantIndexOp::create(b, loc, *getLeft());
+    Value left =
+        arith::ConstantIndexOp::create(b, loc, std::min(*getLeft(), kFarthest));
     Value least = arith::SubIOp::create(b, loc, q, left);
     visible = compare(b, loc, arith::CmpIPredicate::sge, k, least);
   }
   if (getRight()) {
-    Value right = arith::ConstantIndexOp::create(b, loc, *getRight());
+    Value right = arith::ConstantIndexOp::create(
+        b, loc, std::min(*getRight(), kFarthest));
     Value most = arith::AddIOp::create(b, loc, q, right);
     Value below = compare(b, loc, arith::CmpIPredicate::sle, k, most);
     visible = visible
