@@ -146,6 +146,11 @@ INSTANTIATE_TEST_SUITE_P(
                   t.isQuerySplit = false;
                   t.page = 8;
                 }},
+        Variant{"latent_one_odd_query",
+                [](AttentionText &t) {
+                  setLatent(t, 72, 24, 5);
+                  t.isQuerySplit = false;
+                }},
         Variant{"latent_odd",
                 [](AttentionText &t) {
                   setLatent(t, 72, 40, 3);
@@ -214,6 +219,13 @@ INSTANTIATE_TEST_SUITE_P(Dims, GPUVariants,
                                          Variant{"d96", dims(96, 96)},
                                          Variant{"d128", dims(128, 128)},
                                          Variant{"d192_128", dims(192, 128)},
+                                         Variant{"ragged_d192_128",
+                                                 [](AttentionText &t) {
+                                                   dims(192, 128)(t);
+                                                   t.view = View::Ragged;
+                                                   t.isHND = false;
+                                                   t.kvHeads = 2;
+                                                 }},
                                          Variant{"d256", dims(256, 256)},
                                          Variant{"d512", dims(512, 512)}),
                          [](const auto &info) { return info.param.name; });

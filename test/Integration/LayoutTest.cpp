@@ -229,6 +229,26 @@ INSTANTIATE_TEST_SUITE_P(
                               }}),
     [](const auto &info) { return info.param.name; });
 
+/// Multi-head latent attention before absorption.
+INSTANTIATE_TEST_SUITE_P(Dims192And128, ViewTest,
+                         testing::Values(Variation{"ragged",
+                                                   [](AttentionText &t) {
+                                                     t.view = View::Ragged;
+                                                     t.keyDim = 192;
+                                                     t.valueDim = 128;
+                                                     t.isHND = false;
+                                                     setElements(t, "bf16");
+                                                   }},
+                                         Variation{"paged",
+                                                   [](AttentionText &t) {
+                                                     t.keyDim = 192;
+                                                     t.valueDim = 128;
+                                                     t.page = 1;
+                                                     t.group = 1;
+                                                     setElements(t, "f16");
+                                                   }}),
+                         [](const auto &info) { return info.param.name; });
+
 /// Absorbed multi-head latent attention as it is: 512 + 64, many heads.
 TEST(LatentTest, FullSize) {
   AttentionText text = causal();

@@ -97,6 +97,22 @@ LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
         LLVM::StoreOp::create(b, loc, elements, pointer,
                               count * tile.getElementTypeBitWidth() / 8);
       });
+  // A product of 16-bit elements reads 16 columns at once: zeros behind the
+  // last ones, 8 columns further.
+  constexpr int64_t kHalf = 8;
+  int64_t columns = tile.getDimSize(1), bits = tile.getElementTypeBitWidth();
+  if (bits != 16 || columns % (2 * kHalf) != kHalf)
+    return success();
+  visitBuffer(tile, type, map.lookup(op.getBuffer()), /*first=*/kHalf,
+              /*step=*/1, [&](int64_t reg, int64_t count, Value pointer) {
+                if (layout->getRegisterPart(reg).column < columns - kHalf)
+                  return;
+                Type zeros = VectorType::get({count}, b.getI16Type());
+                LLVM::StoreOp::create(
+                    b, loc,
+                    arith::ConstantOp::create(b, loc, b.getZeroAttr(zeros)),
+                    pointer, count * bits / 8);
+              });
   return success();
 }
 

@@ -262,3 +262,38 @@ TEST(ReferenceLayouts, bat13BlocksAreInOrder) {
                 "number of entries of operand 'columns', but got 4 "
                 "[BAT4]"));
 }
+
+TEST(ReferenceLayouts, levelsOfPrefixesAreOneView) {
+  // Keys 0 to 6 are one level, 7 to 11 the next, 12 to 19 the last.
+  Program program(R"(
+!kv = !fi.ragged_kv<1x8xf32>
+!t = tensor<?x1x8xf32>
+!ix = tensor<?xi32>
+!st = !fi.state<?x2x8xf32, #fi.softmax<base = 2>>
+fi.program @p plan(%a: !ix, %b: !ix, %c: !ix, %bf: !ix, %cf: !ix, %pos: !ix)
+    run(%q: tensor<?x2x8xf32>, %k: !t, %v: !t) -> (tensor<?x2x8xf32>, tensor<?x2xf32>) {
+  %va = fi.view.ragged %k, %v indptr(%a : !ix) : !t, !t -> !kv
+  %vb = fi.view.ragged %k, %v indptr(%b : !ix) origin(%bf : !ix) : !t, !t -> !kv
+  %vc = fi.view.ragged %k, %v indptr(%c : !ix) origin(%cf : !ix) : !t, !t -> !kv
+  %sa = fi.attention %q over %va at(%pos : !ix) scale(0.5) mask(#fi.window<left = 10>)
+      : tensor<?x2x8xf32> over !kv -> !st
+  %sb = fi.attention %q over %vb at(%pos : !ix) scale(0.5) mask(#fi.window<left = 10>)
+      : tensor<?x2x8xf32> over !kv -> !st
+  %sc = fi.attention %q over %vc at(%pos : !ix) scale(0.5) mask(#fi.window<left = 10>, #fi.causal)
+      : tensor<?x2x8xf32> over !kv -> !st
+  %s = fi.merge %sa, %sb, %sc : !st
+  %o, %lse = fi.finalize %s : !st -> tensor<?x2x8xf32>, tensor<?x2xf32>
+  fi.return %o, %lse : tensor<?x2x8xf32>, tensor<?x2xf32>
+})");
+  HostTensor q = random({3, 2, 8}, 1), k = random({20, 1, 8}, 2),
+             v = random({20, 1, 8}, 3);
+  std::vector<int64_t> positions = {12, 16, 19};
+  std::vector<HostTensor> results =
+      program.run({ints({0, 7}), ints({7, 12}), ints({12, 20}), ints({7}),
+                   ints({12}), ints(positions), q, k, v});
+  Dense wanted = dense(q, k, v, 0.5, [&](int64_t row, int64_t key) {
+    return key <= positions[row] && key >= positions[row] - 10;
+  });
+  expectNear(results[0], wanted.output, 1e-6);
+  expectNear(results[1], wanted.statistic, 1e-6);
+}

@@ -121,6 +121,79 @@ TEST_F(Errors, Pages) {
             [] {});
 }
 
+TEST_F(Errors, PagesOfValues) {
+  program.twoTables = true;
+  use(program);
+  EXPECT_TRUE(planBatch(package.get(), batch, options)) << fi_last_error();
+  batch.set("value_pages", 3, -4);
+  expectPlan("attention0: operand 'value_pages': expected page indices from 0, "
+             "but got value_pages[3] = -4 (request 2)");
+  int64_t four = 4;
+  planTensor("value_pages").shape = &four;
+  expectPlan("attention0: operand 'value_pages': expected at least the 5 "
+             "entries that 'indptr' ends at, but got 4");
+  // Each pool by its own table.
+  batch.set("value_pages", 1, 4000);
+  int64_t shape[] = {4000, 2, 4, 8};
+  expectRun("attention0: operand 'value_pages': expected page indices below "
+            "4000, the pages of 'v', but the plan has page index 4000; pass "
+            "the pool that the tables were made for",
+            [&] { runTensor(3).shape = shape; });
+  program.view = FakeView::Dense;
+  use(program);
+  int64_t twoRows[] = {2, 5}, narrow[] = {3, 2};
+  planTensor("value_pages").shape = twoRows;
+  expectPlan("attention0: operand 'value_pages': expected entries for the 3 "
+             "requests of 'pages', but got 2");
+  planTensor("value_pages").shape = narrow;
+  expectPlan("attention0: operand 'lengths': expected a number of keys that 2 "
+             "pages of 4 can hold, but got lengths[2] = 9");
+  // Kernels count entries of both tables alike.
+  int64_t apart[] = {9, 1}, data[27] = {};
+  options.borrow_tables = 1;
+  planTensor("value_pages").strides = apart;
+  planTensor("value_pages").data = data;
+  expectPlan("attention0: operand 'value_pages': expected rows as far apart as "
+             "those of 'pages' where tables are borrowed, but got strides 9 "
+             "and 5");
+}
+
+TEST_F(Errors, Blocks) {
+  program.view = FakeView::Ragged;
+  program.blockRows = 2;
+  program.bodies[0].tileKeys = 4;
+  program.blockColumns = 4;
+  for (const char *name : {"row_indptr", "columns"})
+    program.extraArguments.push_back({{"name", name},
+                                      {"group", "plan"},
+                                      {"kind", "tensor"},
+                                      {"dtype", "i32"},
+                                      {"shape", {nullptr}}});
+  batch.extras.push_back({false, 0, {0, 2, 3, 5}, {4}});
+  batch.extras.push_back({false, 0, {0, 1, 1, 0, 2}, {5}});
+  use(program);
+  EXPECT_TRUE(planBatch(package.get(), batch, options)) << fi_last_error();
+  int64_t three = 3;
+  planTensor("row_indptr").shape = &three;
+  expectPlan("attention0: operand 'row_indptr': expected an entry more than "
+             "the 3 blocks of 2 rows, but got 3");
+  planTensor("columns").shape = &three;
+  expectPlan("attention0: operand 'columns': expected at least the 5 entries "
+             "that 'row_indptr' ends at, but got 3");
+  batch.set("columns", 1, 0);
+  expectPlan("attention0: operand 'columns': expected numbers that rise within "
+             "the 2 blocks of keys of request 0, but got columns[1] = 0");
+  batch.set("columns", 4, 3);
+  expectPlan("attention0: operand 'columns': expected numbers that rise within "
+             "the 3 blocks of keys of request 2, but got columns[4] = 3");
+  program.bodies[0].tileKeys = 8;
+  use(program);
+  expectPlan(
+      "attention0: operand 'columns': expected blocks of a multiple of 8 "
+      "columns, the keys of a tile, but got 4",
+      FI_UNSUPPORTED);
+}
+
 TEST_F(Errors, LastPage) {
   batch.set("last", 0, 0);
   expectPlan(

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "FakePackage.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace fi::test {
@@ -68,7 +69,11 @@ float countRow(Recorder &r, const FakeBody &body, const fi_work &work,
       r.violation("range [" + std::to_string(range.begin) + ", " +
                   std::to_string(range.end) + ") of " +
                   std::to_string(item.kv_len) + " keys");
-    for (int64_t k = range.begin; k < range.end; ++k) {
+    // Whole tiles: only the mask, and the end of the keys, tell in the last
+    // one.
+    int64_t tiles = (range.end - range.begin - 1) / body.tileKeys + 1;
+    int64_t end = std::min(item.kv_len, range.begin + tiles * body.tileKeys);
+    for (int64_t k = range.begin; k < end; ++k) {
       pair.keyPosition = item.kv_origin + k;
       if (r.visible(pair)) {
         count += 1;
@@ -110,7 +115,7 @@ void countKeys(const int64_t *slots, const fi_work *work, int64_t begin,
     for (volatile int32_t s = 0; s < r.spin; s = s + 1)
       ;
     if (item.row_count < 1 || item.row_count > body.tileRows ||
-        item.row_begin % body.tileRows != 0)
+        (!r.program->blockRows && item.row_begin % body.tileRows != 0))
       r.violation("rows of an item");
     for (int64_t i = 0; i < item.row_count; ++i) {
       float count = countRow(r, body, *work, item, i);
@@ -203,6 +208,11 @@ json FakeProgram::manifest() const {
     viewJson["indptr"] = "indptr";
     table("indptr", 1);
     pool = headsFirst ? json{kvHeads, nullptr, 8} : json{nullptr, kvHeads, 8};
+    if (blockRows) {
+      viewJson["blocks"] = {{"rows", blockRows}, {"columns", blockColumns}};
+      viewJson["row_indptr"] = "row_indptr";
+      viewJson["columns"] = "columns";
+    }
   } else {
     viewJson["kind"] = "paged";
     viewJson["page"] = page;
@@ -212,12 +222,18 @@ json FakeProgram::manifest() const {
       viewJson["last"] = "last";
       table("indptr", 1);
       table("pages", 1);
+      if (twoTables)
+        table("value_pages", 1);
       table("last", 1);
     } else {
       viewJson["lengths"] = "lengths";
       table("pages", 2);
+      if (twoTables)
+        table("value_pages", 2);
       table("lengths", 1);
     }
+    if (twoTables)
+      viewJson["value_pages"] = "value_pages";
     pool = headsFirst ? json{nullptr, kvHeads, page, 8}
                       : json{nullptr, page, kvHeads, 8};
   }
@@ -386,6 +402,13 @@ void FakeBatch::bind(const FakeProgram &p, Recorder &recorder) {
   for (int64_t i = 0; i < surplusPages; ++i)
     pages.push_back(1 << 30);
   poolPages = 101;
+  // Pages of values are others.
+  auto valuePages = [&](std::vector<int64_t> table) {
+    for (int64_t &page : table)
+      if (page >= 0 && page < poolPages)
+        page = (page + 50) % poolPages;
+    return table;
+  };
   if (p.view == FakeView::Dense) {
     int64_t width = widest + surplusPages;
     std::vector<int64_t> table(requests * width, -9);
@@ -393,12 +416,16 @@ void FakeBatch::bind(const FakeProgram &p, Recorder &recorder) {
       for (int64_t i = 0; i < indptr[r + 1] - indptr[r]; ++i)
         table[r * width + i] = (next += 7) % 101;
     add("pages", table, {requests, width});
+    if (p.twoTables)
+      add("value_pages", valuePages(table), {requests, width});
     add("lengths", keyLengths, {requests});
   } else {
     add("indptr", indptr, {requests + 1});
     if (p.view == FakeView::Paged) {
       int64_t count = int64_t(pages.size());
       add("pages", pages, {count});
+      if (p.twoTables)
+        add("value_pages", valuePages(pages), {count});
       add("last", last, {requests});
     }
   }
@@ -414,9 +441,10 @@ void FakeBatch::bind(const FakeProgram &p, Recorder &recorder) {
       plan.push_back(value);
       planNames.push_back("extra");
     } else {
-      add("extra", extras[i].data, extras[i].shape);
+      std::string name = p.extraArguments[i]["name"];
+      add(name, extras[i].data, extras[i].shape);
       if (p.extraArguments[i]["dtype"] == "i64" && !p.wideTables)
-        plan.back() = integers("extra", extras[i].data, extras[i].shape, true);
+        plan.back() = integers(name, extras[i].data, extras[i].shape, true);
     }
   }
 
@@ -546,6 +574,10 @@ std::string compareCounts(const FakeProgram &p, const FakeBatch &batch,
         for (int64_t k = 0; k < pair.keyLength; ++k) {
           pair.keyPosition = origin + k;
           bool visible = recorder.visible(pair);
+          if (p.blockRows)
+            visible &= std::count(batch.blocks[r][t / p.blockRows].begin(),
+                                  batch.blocks[r][t / p.blockRows].end(),
+                                  k / p.blockColumns) == 1;
           expected += visible;
           int64_t at = (row * heads + h) * recorder.maxKeys + k;
           if (recorder.covered[at] != (visible ? 1 : 0)) {

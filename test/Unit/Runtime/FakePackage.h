@@ -54,6 +54,10 @@ struct FakeProgram {
   int64_t page = 4;
   bool wideTables = false; // i64
   bool positions = false, origin = false;
+  bool twoTables = false; // pages of values apart
+  /// Of a block-sparse view, which is ragged: the tables row_indptr and columns
+  /// are extra arguments.
+  int64_t blockRows = 0, blockColumns = 0;
   std::vector<FakeBody> bodies = {FakeBody()};
   bool merge = true;
   json split = nullptr;
@@ -100,6 +104,8 @@ struct FakeBatch {
   int64_t pageOffset = 0;   // first entry of the page table in use
   int64_t surplusPages = 0; // entries after the last in use
   std::vector<int64_t> origins, positions;
+  /// Per request and block of rows: the blocks of keys that it sees.
+  std::vector<std::vector<std::vector<int64_t>>> blocks;
   /// Values of extra plan arguments, in order.
   struct Extra {
     bool scalar = false;

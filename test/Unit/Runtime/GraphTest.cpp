@@ -178,6 +178,7 @@ TEST(GraphSafe, ReplaysGiveWhatIsPlanned) {
     program.bodies[0].maxRows = 2 * program.group;
     program.bodies[0].tileRows = variant / 4 % 2 ? 4 : 8;
     program.view = FakeView(variant % 3);
+    program.twoTables = program.view != FakeView::Ragged && variant % 5 < 2;
     program.positions = variant % 5 == 1;
     program.origin = variant % 5 == 2;
     program.wideTables = variant % 2;

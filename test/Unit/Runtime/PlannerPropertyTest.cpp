@@ -44,12 +44,15 @@ public:
     program.headsFirst = chance(50);
     program.page = std::vector<int64_t>{1, 3, 4, 16}[pick(0, 3)];
     program.wideTables = chance(30);
+    program.twoTables = program.view != FakeView::Ragged && chance(20);
     program.positions = chance(20);
     program.origin = chance(30);
     program.merge = chance(85);
     makeBodies();
     makeBatch();
     makeMask(int(pick(0, 13)));
+    if (program.view == FakeView::Ragged && chance(40))
+      makeBlocks();
     if (program.merge && chance(30))
       program.split = {{"policy", "fixed"}, {"keys", pick(1, 100)}};
     options = defaultOptions(int32_t(pick(1, 6)));
@@ -109,6 +112,32 @@ private:
     if (program.positions)
       for (int64_t i = 0; i < batch.rows(); ++i)
         batch.positions.push_back(pick(-10, 80));
+  }
+
+  /// Lists of blocks, of columns that are a multiple of each body's tile.
+  void makeBlocks() {
+    program.blockRows = pick(1, 7);
+    for (const FakeBody &body : program.bodies)
+      program.blockColumns = std::max(program.blockColumns, body.tileKeys);
+    program.blockColumns *= pick(1, 2);
+    int64_t density = pick(0, 100);
+    std::vector<int64_t> indptr = {pick(0, 3)}, columns(indptr[0], -1);
+    for (size_t r = 0; r < batch.queryLengths.size(); ++r) {
+      auto &lists = batch.blocks.emplace_back();
+      for (int64_t row = 0; row < batch.queryLengths[r];
+           row += program.blockRows) {
+        auto &list = lists.emplace_back();
+        for (int64_t key = 0; key < batch.keyLengths[r];
+             key += program.blockColumns)
+          if (chance(int(density)))
+            list.push_back(key / program.blockColumns);
+        columns.insert(columns.end(), list.begin(), list.end());
+        indptr.push_back(int64_t(columns.size()));
+      }
+    }
+    const char *type = program.wideTables ? "i64" : "i32";
+    extraTensor("row_indptr", type, 1, indptr, {int64_t(indptr.size())});
+    extraTensor("columns", type, 1, columns, {int64_t(columns.size())});
   }
 
   void extraTensor(const char *name, const char *dtype, int rank,
