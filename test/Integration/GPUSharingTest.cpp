@@ -66,5 +66,6 @@ TEST(GPUSharing, NewTokensByTwoTablesAndOfLatents) {
     for (const char *element : {"f16", "bf16"})
       Case(appendTo(isLatent, element),
            {{1, 1}, {1, 37}, {5, 5}, {3, 130}, {0, 20}, {0, 0}, {70, 150}})
-          .on(emulate).check(plans());
+          .on(emulate)
+          .check(plans());
 }

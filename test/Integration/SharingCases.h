@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Batches whose requests share pages, attention over several levels of prefixes,
-// and pools that are parts of wider memory: one layer of a cache of all layers,
-// columns beside other columns. For the CPU and for GPUs.
+// Batches whose requests share pages, attention over several levels of
+// prefixes, and pools that are parts of wider memory: one layer of a cache of
+// all layers, columns beside other columns. For the CPU and for GPUs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -115,9 +115,8 @@ inline void spreadAll(Case &test, const WideMemory &wide,
         continue;
       HostTensor from = values[argument].getTensor();
       bool isPool = name[0] == 'k' || name[0] == 'v';
-      values[argument] =
-          spread(from, isPool ? wide.factors : std::vector<int64_t>{2, 3, 2},
-                 kept);
+      values[argument] = spread(
+          from, isPool ? wide.factors : std::vector<int64_t>{2, 3, 2}, kept);
     }
   });
 }
@@ -126,8 +125,8 @@ inline void spreadAll(Case &test, const WideMemory &wide,
 inline void sharePages(Case &test) {
   test.give("qo", integers({0, 1, 2, 22, 25, 25}))
       .give("indptr", integers({0, 4, 8, 11, 16, 18}))
-      .give("pages", integers({5, 2, 9, 0, 5, 2, 9, 1, 5, 2, 3, 5, 2, 9, 0, 2,
-                               5, 2}))
+      .give("pages",
+            integers({5, 2, 9, 0, 5, 2, 9, 1, 5, 2, 3, 5, 2, 9, 0, 2, 5, 2}))
       .give("last", integers({7, 16, 16, 3, 16}));
 }
 
@@ -162,7 +161,8 @@ fi.program @levels
 /// their own, with 4, 0 and 6 rows at their ends.
 inline void giveLevels(Case &test) {
   std::vector<int64_t> positions;
-  for (auto [rows, end] : {std::pair(4, 44 + 16 + 9), {0, 0}, {6, 44 + 23 + 30}})
+  for (auto [rows, end] :
+       {std::pair(4, 44 + 16 + 9), {0, 0}, {6, 44 + 23 + 30}})
     for (int i = rows; i > 0; --i)
       positions.push_back(end - i);
   test.give("all", integers({0, 10}))
@@ -183,7 +183,8 @@ inline void giveLevels(Case &test) {
       .give("sink", floats({0.5, -3, 4, -INFINITY}));
 }
 
-/// New tokens into pages by two tables, or into latents, and attention after it.
+/// New tokens into pages by two tables, or into latents, and attention after
+/// it.
 inline std::string appendTo(bool isLatent, const std::string &element) {
   auto rows = [&](int heads, int dim) {
     return "tensor<?x" + std::to_string(heads) + "x" + std::to_string(dim) +
@@ -196,16 +197,16 @@ inline std::string appendTo(bool isLatent, const std::string &element) {
   std::string k =
       (isLatent ? "memref<?x4x64x" : "memref<?x2x4x24x") + element + ">";
   std::string v = isLatent ? "memref<?x4x8x" + element + ">" : k;
-  std::string kv = isLatent
-                       ? "!fi.latent_kv<64+8x" + element + ", page = 4>"
-                       : "!fi.paged_kv<4x2x24x" + element + ", HND, two_tables>";
+  std::string kv =
+      isLatent ? "!fi.latent_kv<64+8x" + element + ", page = 4>"
+               : "!fi.paged_kv<4x2x24x" + element + ", HND, two_tables>";
   std::string table = isLatent ? "" : "%value_pages: !ix, ";
   std::string use = isLatent ? "" : "%value_pages, ";
   std::string type = isLatent ? "" : "!ix, ";
   return "!ix = tensor<?xi32>\nfi.program @step plan(%qo: !ix, %indptr: !ix, "
          "%pages: !ix, " +
-         table + "%last: !ix) run(%q: " + q + ", %nk: " + first + ", %nv: " +
-         second + ", %k: " + k + ", %v: " + v + ") -> (" + o +
+         table + "%last: !ix) run(%q: " + q + ", %nk: " + first +
+         ", %nv: " + second + ", %k: " + k + ", %v: " + v + ") -> (" + o +
          ") {\n  %kv = fi.view." + (isLatent ? "latent" : "paged") +
          " %k, %v tables(%indptr, %pages, " + use + "%last : !ix, !ix, " +
          type + "!ix) : " + k + ", " + v + " -> " + kv +
