@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "NVVMLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -194,6 +195,16 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   // An address has a part that the loops over keys do not change, and one that
   // the key decides: sums of products with strides, taken apart.
   SmallVector<Value> strides = byteStrides(pool);
+  // Where a request's tokens begin is fixed; a table's first entry counts with
+  // the key.
+  bool isRagged = viewType.getPageSize() == 0;
+  Value fixedBegin = index(0);
+  if (isRagged) {
+    // Loops do not repeat the load.
+    OpBuilder::InsertionGuard outside(b);
+    b.setInsertionPointAfterValue(itemPointer);
+    fixedBegin = loadField(itemPointer, offsetof(fi_item, table_begin), 64);
+  }
   auto part = [&](bool isFixed, Value key, Value head, KVPart which,
                   llvm::function_ref<Value(Value)> lookup) {
     KVRowAddress place = rowAddress(op.getView(), op.getPart(), key);
@@ -201,7 +212,9 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     place.head = head;
     place.part = which;
     if (isFixed)
-      place.tableBegin = index(0); // counted with the key
+      place.tableBegin = fixedBegin;
+    else if (isRagged)
+      place.tableBegin = index(0);
     place.lookup = lookup;
     return viewType.buildRowOffset(b, loc, place);
   };
