@@ -196,6 +196,8 @@ test::loadIntoEmulator(const gpu::CompiledPackage &compiled) {
 }
 
 Expected<std::unique_ptr<Executor>> test::emulate(mlir::ModuleOp module) {
+  if (std::getenv("FI_TEST_GPU"))
+    return on("sm_80")(module);
   auto compiled = compileForEmulator(module);
   if (!compiled)
     return compiled.takeError();

@@ -30,7 +30,7 @@ inline Case::Maker on(const std::string &chip) {
 /// The module's programs as placed kernels, interpreted.
 llvm::Expected<std::unique_ptr<Executor>> interpret(mlir::ModuleOp module);
 
-/// The same as code for an sm_80, emulated.
+/// The same as code for an sm_80, emulated, or on a GPU as above.
 llvm::Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module);
 
 /// The two halves of emulate().

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IntegrationTesting.h"
+#include "EmulatedExecutor.h"
 #include "fi/Conversion/Passes.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "fi/Pipelines/Pipelines.h"
@@ -107,10 +107,6 @@ Case::Maker interpretAfter(int count) {
       };
 }
 
-llvm::Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module) {
-  return Executor::create("emulated:sm_80", module, "", {});
-}
-
 class GPUGroups
     : public testing::TestWithParam<std::tuple<const char *, Tiles>> {};
 
@@ -118,7 +114,7 @@ TEST_P(GPUGroups, GiveEqualResults) {
   auto [element, tiles] = GetParam();
   AttentionText text = attention(element, tiles);
   Case(text.get(), batch()).on(interpretAfter(kStages)).check(plans());
-  Case(text.get(), batch()).on(emulate).check(plans());
+  Case(text.get(), batch()).on(on("sm_80")).check(plans());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -143,7 +139,7 @@ TEST(GPUGroups, AreInterpretedAtEveryStage) {
 TEST(GPUGroups, MoreThanThereAreBarriers) {
   std::string error =
       Case(attention("f16", {32, 16, 2, 16, 1}).get(), {{3, 20}})
-          .on(emulate)
+          .on(on("sm_80"))
           .getError();
   EXPECT_NE(error.find("[SCH7]"), std::string::npos) << error;
 }
