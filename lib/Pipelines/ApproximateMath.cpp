@@ -22,6 +22,15 @@ using namespace mlir;
 namespace {
 struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
   void runOnOperation() override {
+    // Most kernels have none, and a walk is cheaper than a driver.
+    auto isApproximated = [](Operation *op) {
+      return isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+                     !isa<math::FmaOp>(op)
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    };
+    if (!getOperation()->walk(isApproximated).wasInterrupted())
+      return;
     RewritePatternSet patterns(&getContext());
     // Functions that the polynomials are not written for, by those they are.
     populateExpansionPatterns(patterns, {"exp2", "tan", "sinh", "cosh", "asinh",

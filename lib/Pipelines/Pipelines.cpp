@@ -11,6 +11,7 @@
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -97,19 +98,18 @@ void fi::buildNVVMPipeline(OpPassManager &pm) {
   // What it has written is checked like what users write.
   kernels.addPass(tile::createFITileCheckAsync());
   pm.addPass(createFITileToNVVM());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createFIApproximateMath());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  // Kernel by kernel, so that they may be lowered at the same time. The
+  // lowering computes addresses anew wherever it needs them; the first pass
+  // leaves little for the second. What comes after the conversion is cleaned by
+  // LLVM.
+  OpPassManager &functions = pm.nest<LLVM::LLVMFuncOp>();
+  functions.addPass(createCSEPass());
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  functions.addPass(createCanonicalizerPass(config));
+  functions.addPass(createCSEPass());
+  functions.addPass(createFIApproximateMath());
+  functions.addPass(createFIConvertToLLVM());
 }
 
 void fi::registerPipelines() {

@@ -48,6 +48,8 @@ public:
       return target.takeError();
     if (*target)
       (*module)->setAttr(kTargetAttr, *target);
+    if (request.checked)
+      (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(context.get()));
     return Error::success();
   }
 
@@ -58,7 +60,6 @@ public:
 
   Expected<gpu::CompiledPackage> compileForGPU(gpu::CompileOptions options) {
     options.cache.enabled = request.cache && !options.observe;
-    options.emit.optLevel = 3;
     return gpu::compileForGPU(*module, request.program, options);
   }
 

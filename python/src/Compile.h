@@ -26,6 +26,8 @@ struct Request {
   /// Which of several programs; empty: the only one.
   std::string program;
   bool cache = true;
+  /// Sets fi.checked.
+  bool checked = false;
   /// Of this machine's GPU; 0: there is none.
   unsigned major = 0, minor = 0;
 };

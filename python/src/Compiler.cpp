@@ -21,8 +21,8 @@ using namespace fi::python;
 static nb::object compileText(const std::string &text,
                               const std::string &target,
                               const std::string &program, bool cache,
-                              unsigned major, unsigned minor) {
-  Request request = {text, target, program, cache, major, minor};
+                              bool checked, unsigned major, unsigned minor) {
+  Request request = {text, target, program, cache, checked, major, minor};
   auto code = std::make_unique<Code>();
   std::string error;
   {
@@ -37,9 +37,9 @@ static nb::object compileText(const std::string &text,
 /// "" where there is no such level, "!" and a sentence, or " " and the text.
 static std::string printText(const std::string &text, const std::string &target,
                              const std::string &program,
-                             const std::string &level, unsigned major,
-                             unsigned minor) {
-  Request request = {text, target, program, false, major, minor};
+                             const std::string &level, bool checked,
+                             unsigned major, unsigned minor) {
+  Request request = {text, target, program, false, checked, major, minor};
   std::string found, error;
   {
     nb::gil_scoped_release unlocked;

@@ -47,6 +47,13 @@ def test_levels_of_a_gpu(for_gpu, level, has):
     assert has in for_gpu.text(level)
 
 
+def test_checked_kernels_are_asked_for(fi, for_gpu, three_requests_text):
+    half = three_requests_text.replace("xf32, NHD", "xf16, NHD").replace("x64xf32", "x64xf16")
+    checked = fi.compile(half, target="sm_80", checked=True)
+    assert '"faults": true' in checked.text("manifest") and '"faults"' not in for_gpu.text("manifest")
+    assert "fi.checked" in checked.text("fi")
+
+
 def test_devices(fi, for_gpu, batch):
     for name, major, minor in fi.devices():
         assert name and major >= 1 and minor >= 0

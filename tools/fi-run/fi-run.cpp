@@ -98,6 +98,10 @@ static cl::opt<std::string> splitText(
              "says)"));
 
 static cl::opt<bool>
+    checked("checked", cl::cat(category),
+            cl::desc("Kernels for GPUs check page indices and tell what they "
+                     "are at work on, as with fi.checked on the module"));
+static cl::opt<bool>
     print("print", cl::cat(category),
           cl::desc("Print rows, visible keys, log-sum-exp and outputs"));
 static cl::opt<bool> explain("explain", cl::cat(category),
@@ -305,6 +309,12 @@ static Expected<bool> runTool() {
       return parsed.takeError();
     module = std::move(*parsed);
   }
+  if (checked && isPackage)
+    return createStringError("--checked: expected a program's text, but got a "
+                             "package, which has the checks that it was "
+                             "compiled with; use fi-translate --checked");
+  if (checked)
+    (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(&context));
   if (!module && !compareNames.empty())
     return createStringError("--compare: a package has no text to run on "
                              "another backend; give it by --source=FILE.mlir");

@@ -85,6 +85,10 @@ static cl::opt<unsigned>
                cl::cat(category),
                cl::desc("Version of the PTX ISA, times ten (default: the "
                         "lowest that the target's kernels need)"));
+static cl::opt<bool>
+    checked("checked", cl::cat(category),
+            cl::desc("Kernels for GPUs check page indices and tell what they "
+                     "are at work on, as with fi.checked on the module"));
 static cl::opt<bool> noLocations(
     "no-locations", cl::cat(category),
     cl::desc("PTX without .loc directives, which tell the line of each "
@@ -221,7 +225,8 @@ static void printReports(const gpu::CompiledPackage &package) {
 
 static Error runForGPU(mlir::ModuleOp module) {
   gpu::CompileOptions options;
-  options.emit.optLevel = optLevel.getNumOccurrences() ? optLevel : 3u;
+  if (optLevel.getNumOccurrences())
+    options.emit.optLevel = optLevel;
   options.emit.ptx = ptxVersion;
   options.emit.locations = !noLocations;
   bool isPackage = action == Action::Package;
@@ -311,6 +316,8 @@ static Error runTool() {
     return createStringError("'" + inputPath + "' is not a valid program");
   if (*target)
     (*module)->setAttr(kTargetAttr, *target);
+  if (checked)
+    (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(&context));
 
   if (isForAll)
     return runForAll(*module);

@@ -88,4 +88,17 @@ def FIApproximateMath : Pass<"fi-approximate-math"> {
   ];
 }
 
+def FIConvertToLLVM : Pass<"fi-convert-to-llvm", "::mlir::LLVM::LLVMFuncOp"> {
+  let summary = "Convert what is left in a GPU kernel to the llvm dialect";
+  let description = [{
+    Arithmetic, vectors and control flow inside a function of the llvm dialect, in one
+    walk: a pass for each dialect costs as many walks and as many casts between them.
+
+    Precondition: vectors of one dimension (fi-tile-to-nvvm). Numeric effect: none.
+  }];
+  let dependentDialects = [
+    "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
 #endif // FI_CONVERSION_PASSES_TD

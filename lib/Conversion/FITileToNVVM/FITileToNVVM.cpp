@@ -603,9 +603,16 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
     for (Operation *mark : marks)
       mark->erase();
     // Rounded divisions have no LLVM operation.
+    SmallVector<Operation *> divisions;
+    module.walk([&](Operation *op) {
+      if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
+        divisions.push_back(op);
+    });
     RewritePatternSet patterns(&getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingOps);
+    if (failed(applyOpPatternsGreedily(divisions, std::move(patterns), config)))
       signalPassFailure();
   }
 };

@@ -39,6 +39,7 @@ public:
   llvm::Error lower();
 
   ModuleOp getModule() { return *module; }
+  OwningOpRef<ModuleOp> takeModule() { return std::move(module); }
   const sm::Target &getChip() const { return *chip; }
   /// The package with the manifest; null where the input has kernels alone.
   tile::PackageOp getPackage() {
@@ -180,7 +181,7 @@ static llvm::Error generate(Lowering &lowering, const CompileOptions &options,
     package->remove();
     taken = package;
   }
-  auto ptx = nvptx::emitPTX(lowering.getModule(), chip, options.emit,
+  auto ptx = nvptx::emitPTX(lowering.takeModule(), chip, options.emit,
                             &result.times.emit);
   if (!ptx)
     return ptx.takeError();

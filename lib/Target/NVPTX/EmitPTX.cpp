@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Target/NVPTX/EmitPTX.h"
+#include "Parts.h"
 #include "fi/Target/CodegenSupport.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,8 +29,17 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/Reassociate.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include <atomic>
 #include <mutex>
+#include <thread>
 
 using namespace mlir;
 using namespace fi;
@@ -129,8 +139,9 @@ createMachine(const sm::Target &target, unsigned ptx, unsigned optLevel) {
   return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(
       triple, target.chip, "+ptx" + std::to_string(ptx), options, std::nullopt,
       std::nullopt,
-      optLevel == 0 ? llvm::CodeGenOptLevel::None
-                    : llvm::CodeGenOptLevel::Aggressive));
+      optLevel == 0   ? llvm::CodeGenOptLevel::None
+      : optLevel == 3 ? llvm::CodeGenOptLevel::Aggressive
+                      : llvm::CodeGenOptLevel::Default));
 }
 
 /// What the dialects cannot say of functions and calls.
@@ -152,7 +163,24 @@ static void finishFunctions(llvm::Module &ir) {
   }
 }
 
-static void optimise(llvm::Module &ir, llvm::TargetMachine &machine) {
+/// For those who wait for the compiler. Kernels come without calls and with few
+/// variables in memory, as straight code between few loops, for which this is
+/// most of what -O3 does.
+static llvm::FunctionPassManager makeShortPipeline() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(
+      llvm::InstCombinePass(llvm::InstCombineOptions().setMaxIterations(1)));
+  passes.addPass(llvm::ReassociatePass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(
+      llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass());
+  return passes;
+}
+
+static void optimise(llvm::Module &ir, llvm::TargetMachine &machine,
+                     unsigned optLevel) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -163,8 +191,12 @@ static void optimise(llvm::Module &ir, llvm::TargetMachine &machine) {
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(ir, modules);
+  if (optLevel < 3)
+    llvm::createModuleToFunctionPassAdaptor(makeShortPipeline())
+        .run(ir, modules);
+  else
+    passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+        .run(ir, modules);
 }
 
 namespace {
@@ -238,28 +270,31 @@ static llvm::Error checkShared(const llvm::Module &ir) {
   return llvm::Error::success();
 }
 
-/// Takes a module down to optimised LLVM IR and gives it to `use`.
-static llvm::Error
-withIR(ModuleOp original, const sm::Target &target, const EmitOptions &options,
-       EmitTimes &times,
-       llvm::function_ref<void(llvm::Module &, llvm::TargetMachine &)> use) {
+static bool hasInlinePTX(ModuleOp module) {
+  return module
+      .walk([](NVVM::BasicPtxBuilderInterface) {
+        return WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Checks a module and takes it to what is translated; the version of PTX.
+static llvm::Expected<unsigned>
+prepare(ModuleOp module, const sm::Target &target, const EmitOptions &options) {
   // What was asked for is checked whatever the module holds.
   if (options.ptx)
     if (llvm::Error error = sm::checkPTX(target, options.ptx))
-      return error;
-  if (llvm::Error error = checkModule(original, target))
-    return error;
-  llvm::Expected<unsigned> chosen = choosePTX(original, target, options.ptx);
-  if (!chosen)
-    return chosen.takeError();
-  unsigned ptx = *chosen;
-
-  double start = now();
-  OwningOpRef<ModuleOp> module = original.clone();
-  if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
+      return std::move(error);
+  if (llvm::Error error = checkModule(module, target))
+    return std::move(error);
+  llvm::Expected<unsigned> ptx = choosePTX(module, target, options.ptx);
+  if (!ptx)
+    return ptx;
+  if (llvm::Error error = runPasses(module, [&](OpPassManager &pm) {
         // Ops that are inline PTX become it; translating them directly would
         // lose their predicates without a word.
-        pm.addPass(createConvertNVVMToLLVMPass());
+        if (hasInlinePTX(module))
+          pm.addPass(createConvertNVVMToLLVMPass());
         if (options.locations) {
           LLVM::DIScopeForLLVMFuncOpPassOptions scopes;
           scopes.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
@@ -268,76 +303,174 @@ withIR(ModuleOp original, const sm::Target &target, const EmitOptions &options,
           pm.addPass(createStripDebugInfoPass());
         }
       }))
-    return error;
-  times.convert += now() - start;
+    return std::move(error);
+  return ptx;
+}
 
-  auto machine = createMachine(target, ptx, options.optLevel);
-  if (!machine)
-    return machine.takeError();
-  std::string what = ("LLVM's code generator gave up on a kernel for " +
-                      target.name + " and PTX " + sm::formatPTX(ptx))
-                         .str();
-  LastError mlirErrors(module->getContext());
-  return runSafely(what, [&]() -> llvm::Error {
+namespace {
+
+/// A module in LLVM, with a context of its own so that others may be worked on
+/// at the same time.
+class Generator {
+public:
+  Generator(const sm::Target &target, unsigned ptx, unsigned optLevel)
+      : target(target), ptx(ptx), optLevel(optLevel) {}
+
+  /// To LLVM IR. Not while others translate ops of the same context.
+  llvm::Error translate(ModuleOp module) {
+    auto created = createMachine(target, ptx, optLevel);
+    if (!created)
+      return created.takeError();
+    machine = std::move(*created);
+    LastError mlirErrors(module->getContext());
+    return run(times.translate, [&]() -> llvm::Error {
+      context = std::make_unique<llvm::LLVMContext>();
+      errors = std::make_unique<LLVMErrors>(*context);
+      ir = translateModuleToLLVMIR(module, *context, "fi");
+      if (!ir)
+        return mlirErrors.take();
+      ir->setTargetTriple(machine->getTargetTriple());
+      ir->setDataLayout(machine->createDataLayout());
+      finishFunctions(*ir);
+      return checkShared(*ir);
+    });
+  }
+
+  llvm::Error optimise() {
+    if (optLevel == 0)
+      return llvm::Error::success();
+    return run(times.optimise, [&] {
+      ::optimise(*ir, *machine, optLevel);
+      return errors->take();
+    });
+  }
+
+  llvm::Error generate(std::string &text) {
+    return run(times.codegen, [&] {
+      llvm::SmallString<0> buffer;
+      llvm::raw_svector_ostream os(buffer);
+      llvm::legacy::PassManager passes;
+      if (machine->addPassesToEmitFile(passes, os, nullptr,
+                                       llvm::CodeGenFileType::AssemblyFile,
+                                       /*DisableVerify=*/true))
+        return llvm::createStringError("LLVM cannot write PTX");
+      passes.run(*ir);
+      text = buffer.str();
+      return errors->take();
+    });
+  }
+
+  llvm::Module &getModule() { return *ir; }
+
+  EmitTimes times;
+
+private:
+  llvm::Error run(double &time, llvm::function_ref<llvm::Error()> work) {
     double start = now();
-    llvm::LLVMContext context;
-    LLVMErrors errors(context);
-    std::unique_ptr<llvm::Module> ir =
-        translateModuleToLLVMIR(*module, context, "fi");
-    if (!ir)
-      return mlirErrors.take();
-    ir->setTargetTriple((*machine)->getTargetTriple());
-    ir->setDataLayout((*machine)->createDataLayout());
-    finishFunctions(*ir);
-    if (llvm::Error error = checkShared(*ir))
-      return error;
-    times.translate += now() - start;
+    bool isComplete = false;
+    llvm::Error error =
+        runSafely(("LLVM's code generator gave up on a kernel for " +
+                   target.name + " and PTX " + sm::formatPTX(ptx))
+                      .str(),
+                  [&] {
+                    llvm::Error error = work();
+                    isComplete = true;
+                    return error;
+                  });
+    // What LLVM left in the middle of something is not fit to be destroyed.
+    if (!isComplete) {
+      (void)ir.release();
+      (void)errors.release();
+      (void)context.release();
+    }
+    time += now() - start;
+    return error;
+  }
 
-    start = now();
-    if (options.optLevel > 0)
-      optimise(*ir, **machine);
-    times.optimise += now() - start;
-    start = now();
-    use(*ir, **machine);
-    times.codegen += now() - start;
-    return errors.take();
-  });
+  const sm::Target &target;
+  unsigned ptx, optLevel;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<LLVMErrors> errors;
+  std::unique_ptr<llvm::Module> ir;
+};
+
+} // namespace
+
+/// Calls `work` with 0 to `count` - 1, on as many threads as there are cores.
+static void parallelFor(size_t count, llvm::function_ref<void(size_t)> work) {
+  std::atomic<size_t> next = 0;
+  auto take = [&] {
+    for (size_t i; (i = next++) < count;)
+      work(i);
+  };
+  size_t cores = llvm::hardware_concurrency().compute_thread_count();
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(count, cores); ++i)
+    threads.emplace_back(take);
+  take();
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 llvm::Expected<std::string> fi::nvptx::emitPTX(ModuleOp module,
                                                const sm::Target &target,
                                                const EmitOptions &options,
                                                EmitTimes *times) {
-  EmitTimes unused;
-  llvm::SmallString<0> text;
-  bool isWritable = true;
-  if (llvm::Error error =
-          withIR(module, target, options, times ? *times : unused,
-                 [&](llvm::Module &ir, llvm::TargetMachine &machine) {
-                   llvm::raw_svector_ostream os(text);
-                   llvm::legacy::PassManager passes;
-                   isWritable = !machine.addPassesToEmitFile(
-                       passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                       /*DisableVerify=*/true);
-                   if (isWritable)
-                     passes.run(ir);
-                 }))
-    return std::move(error);
-  if (!isWritable)
-    return llvm::createStringError("LLVM cannot write PTX");
-  return text.str().str();
+  return emitPTX(OwningOpRef<ModuleOp>(module.clone()), target, options, times);
+}
+
+llvm::Expected<std::string> fi::nvptx::emitPTX(OwningOpRef<ModuleOp> module,
+                                               const sm::Target &target,
+                                               const EmitOptions &options,
+                                               EmitTimes *times) {
+  double start = now();
+  llvm::Expected<unsigned> ptx = prepare(*module, target, options);
+  if (!ptx)
+    return ptx.takeError();
+  std::vector<OwningOpRef<ModuleOp>> modules = splitKernels(std::move(module));
+  EmitTimes sum;
+  sum.convert = now() - start;
+  std::vector<Generator> parts;
+  for (OwningOpRef<ModuleOp> &part : modules)
+    if (llvm::Error error =
+            parts.emplace_back(target, *ptx, options.optLevel).translate(*part))
+      return std::move(error);
+
+  std::vector<std::string> texts(parts.size()), failures(parts.size());
+  parallelFor(parts.size(), [&](size_t i) {
+    llvm::Error error = parts[i].optimise();
+    if (!error)
+      error = parts[i].generate(texts[i]);
+    failures[i] = llvm::toString(std::move(error));
+  });
+  for (const std::string &failure : failures)
+    if (!failure.empty())
+      return llvm::createStringError(failure);
+  for (const Generator &part : parts) {
+    sum.translate += part.times.translate;
+    sum.optimise += part.times.optimise;
+    sum.codegen += part.times.codegen;
+  }
+  if (times)
+    *times = sum;
+  return joinPTX(texts);
 }
 
 llvm::Expected<std::string> fi::nvptx::emitLLVMIR(ModuleOp module,
                                                   const sm::Target &target,
                                                   const EmitOptions &options) {
-  EmitTimes unused;
-  std::string text;
-  if (llvm::Error error = withIR(module, target, options, unused,
-                                 [&](llvm::Module &ir, llvm::TargetMachine &) {
-                                   llvm::raw_string_ostream os(text);
-                                   ir.print(os, nullptr);
-                                 }))
+  OwningOpRef<ModuleOp> copy = module.clone();
+  llvm::Expected<unsigned> ptx = prepare(*copy, target, options);
+  if (!ptx)
+    return ptx.takeError();
+  Generator generator(target, *ptx, options.optLevel);
+  if (llvm::Error error = generator.translate(*copy))
     return std::move(error);
+  if (llvm::Error error = generator.optimise())
+    return std::move(error);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  generator.getModule().print(os, nullptr);
   return text;
 }

@@ -121,6 +121,88 @@ TEST(EmitPTX, LocationsAreLinesOfTheSnapshot) {
               testing::StartsWith(".loc\t1 " + line + " "));
 }
 
+/// Two kernels from two files, each of which the other's text would number
+/// first, and the symbol that they share.
+static std::string twoKernels(StringRef first, StringRef second) {
+  auto kernel = [](StringRef name, StringRef outer, StringRef inner) {
+    return ("llvm.func @" + name +
+            "(%p: !llvm.ptr<1>, %i: i64) attributes {nvvm.kernel} {\n"
+            "  %s = llvm.mlir.addressof @shared : !llvm.ptr<3>\n"
+            "  llvm.store %i, %s : i64, !llvm.ptr<3> loc(\"" +
+            inner +
+            "\":7:1)\n"
+            "  llvm.store %i, %p : i64, !llvm.ptr<1> loc(\"" +
+            outer +
+            "\":9:1)\n"
+            "  llvm.return loc(\"" +
+            outer + "\":10:1)\n} loc(\"" + outer + "\":5:1)\n")
+        .str();
+  };
+  return "llvm.mlir.global external @shared() {addr_space = 3 : i32} : "
+         "!llvm.array<0 x i8>\n" +
+         kernel(first, "a.mlir", "b.mlir") + kernel(second, "b.mlir", "a.mlir");
+}
+
+static int count(StringRef text, StringRef what) {
+  return static_cast<int>(text.count(what));
+}
+
+TEST(EmitPTX, KernelsBecomeOneText) {
+  Parsed parsed(twoKernels("k", "l"));
+  const sm::Target &chip = *sm::lookup("sm_80");
+  auto ptx = nvptx::emitPTX(*parsed.module, chip);
+  ASSERT_TRUE(bool(ptx)) << toString(ptx.takeError());
+  EXPECT_EQ(count(*ptx, ".version"), 1) << *ptx;
+  EXPECT_EQ(count(*ptx, ".extern .shared"), 1);
+  EXPECT_EQ(count(*ptx, ".visible .entry"), 2);
+  // A number for each file, and its lines under that number in both kernels.
+  EXPECT_EQ(count(*ptx, "\t.file\t"), 2);
+  size_t second = ptx->find(".entry l(");
+  ASSERT_NE(second, std::string::npos);
+  std::string a = StringRef(*ptx).contains(".file\t1 \"a.mlir\"") ? "1" : "2";
+  std::string b = a == "1" ? "2" : "1";
+  EXPECT_THAT(*ptx, HasSubstr(".file\t" + a + " \"a.mlir\""));
+  EXPECT_THAT(*ptx, HasSubstr(".file\t" + b + " \"b.mlir\""));
+  for (auto [text, outer, inner] : {std::tuple(ptx->substr(0, second), a, b),
+                                    std::tuple(ptx->substr(second), b, a)}) {
+    EXPECT_THAT(text, HasSubstr(".loc\t" + outer + " 9 "));
+    EXPECT_THAT(text, HasSubstr(".loc\t" + inner + " 7 "));
+  }
+  auto again = nvptx::emitPTX(*parsed.module, chip);
+  ASSERT_TRUE(bool(again));
+  EXPECT_EQ(*again, *ptx);
+
+  // What one kernel cannot do is said, whichever it is.
+  Parsed mixed(std::string(good) +
+               StringRef(bad).ltrim().str().replace(0, 12, "llvm.func @b"));
+  auto none = nvptx::emitPTX(*mixed.module, chip);
+  ASSERT_FALSE(bool(none));
+  EXPECT_THAT(toString(none.takeError()), HasSubstr("Cannot select"));
+}
+
+/// A function that kernels call stays in the module with them.
+TEST(EmitPTX, FunctionsThatKernelsShare) {
+  std::string text = R"(
+  llvm.func internal @f(%i: i64) -> i64 attributes {no_inline} {
+    llvm.return %i : i64
+  })";
+  for (const char *name : {"k", "l"})
+    text += std::string("llvm.func @") + name + R"((%p: !llvm.ptr<1>, %i: i64)
+      attributes {nvvm.kernel} {
+    %r = llvm.call @f(%i) : (i64) -> i64
+    llvm.store %r, %p : i64, !llvm.ptr<1>
+    llvm.return
+  })";
+  Parsed parsed(text);
+  ASSERT_TRUE(parsed.module);
+  nvptx::EmitOptions options;
+  options.optLevel = 2; // -O3 would put it into both
+  auto ptx = nvptx::emitPTX(*parsed.module, *sm::lookup("sm_80"), options);
+  ASSERT_TRUE(bool(ptx)) << toString(ptx.takeError());
+  EXPECT_EQ(count(*ptx, ".visible .entry"), 2) << *ptx;
+  EXPECT_THAT(*ptx, HasSubstr(".func "));
+}
+
 TEST(CompileForGPU, PackagesInMemory) {
   std::string text =
       "module attributes {fi.target = #fi.target<sm_80>} {\n"

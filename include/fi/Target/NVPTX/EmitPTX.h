@@ -15,6 +15,7 @@
 
 #include "fi/Target/SMTable.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
 
@@ -25,7 +26,7 @@ class DialectRegistry;
 namespace fi::nvptx {
 
 struct EmitOptions {
-  /// 0: no optimiser; 3: all of it.
+  /// 0: no optimiser; 1 and 2: a short pipeline; 3: all of it.
   unsigned optLevel = 3;
   /// The version of the PTX ISA, times ten; 0: the lowest that has the target
   /// and the instructions of the module.
@@ -35,7 +36,8 @@ struct EmitOptions {
   bool locations = true;
 };
 
-/// Milliseconds spent.
+/// Milliseconds spent. Those of `optimise` and `codegen` are added up over
+/// kernels, which are done at the same time where there are cores.
 struct EmitTimes {
   double convert = 0, translate = 0, optimise = 0, codegen = 0;
 };
@@ -57,6 +59,12 @@ void registerEmitter(mlir::DialectRegistry &registry);
 /// nowhere else. f32 denormals are flushed, unless a function has
 /// `denormal_fp_math_f32`. Inline assembly is convergent.
 llvm::Expected<std::string> emitPTX(mlir::ModuleOp module,
+                                    const sm::Target &target,
+                                    const EmitOptions &options = {},
+                                    EmitTimes *times = nullptr);
+
+/// The same for a module that nobody needs afterwards.
+llvm::Expected<std::string> emitPTX(mlir::OwningOpRef<mlir::ModuleOp> module,
                                     const sm::Target &target,
                                     const EmitOptions &options = {},
                                     EmitTimes *times = nullptr);
