@@ -85,6 +85,7 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITilePlaceOperands());
   kernels.addPass(tile::createFITileAssignLayouts());
   kernels.addPass(tile::createFITilePipeline());
+  kernels.addPass(tile::createFITileHoistWaits());
   tile::FITileAllocateOptions allocate;
   allocate.limit = options.sharedLimit;
   kernels.addPass(tile::createFITileAllocate(allocate));

@@ -135,9 +135,9 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
         make(64, 64, /*maxRows=*/0, /*warps=*/4, /*keyWarps=*/1, /*stages=*/2));
     return b.getArrayAttr(bodies);
   }
-  // Two warps share each tile of keys.
-  bodies.push_back(
-      make(32, 32, /*maxRows=*/32, /*warps=*/2, /*keyWarps=*/1, /*stages=*/3));
+  // Two warps share each tile of keys, and several such pairs take turns.
+  bodies.push_back(make(32, 32, /*maxRows=*/32, /*warps=*/2, keyWarps,
+                        /*stages=*/keyWarps > 1 ? 2 : 3));
   int64_t warps = hasRegisters(op, chip, 128, 64, /*warps=*/4) ? 4 : 8;
   bodies.push_back(make(128, 64, /*maxRows=*/0, warps, 1, /*stages=*/2));
   return b.getArrayAttr(bodies);

@@ -150,6 +150,23 @@ def FITilePipeline : Pass<"fi-tile-pipeline", "::fi::tile::KernelOp"> {
   let dependentDialects = ["::fi::tile::FITileDialect"];
 }
 
+def FITileHoistWaits : Pass<"fi-tile-hoist-waits", "::fi::tile::KernelOp"> {
+  let summary = "Start copies of values before the elementwise work on scores";
+  let description = [{
+    In loops over keys whose channels have several buffers, a wait, and the copy that
+    it makes room for, move up behind the operation before them that has an effect:
+    those of values behind the product of queries and keys. The next copy then starts
+    earlier, which pays where memory is the limit: in kernels whose tiles have few rows.
+
+    Numeric effect: none.
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", "32",
+           "Kernels with more rows a tile are left as they are">
+  ];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
 def FITileAllocate : Pass<"fi-tile-allocate", "::fi::tile::KernelOp"> {
   let summary = "Lay channels out in shared memory";
   let description = [{
