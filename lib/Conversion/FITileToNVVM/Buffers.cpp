@@ -76,6 +76,22 @@ LogicalResult NVVMLowering::lowerRead(ReadOp op) {
   return success();
 }
 
+/// Whether products of 16-bit elements read the channel of a buffer.
+static bool isMultipliedInHalves(Value buffer) {
+  auto slot = buffer.getDefiningOp<SlotOp>();
+  auto isHalf = [](Value operand) {
+    return ShapedTile(operand.getType()).element.getIntOrFloatBitWidth() == 16;
+  };
+  return slot && llvm::any_of(slot.getChannel().getUsers(), [&](Operation *op) {
+           auto other = dyn_cast<SlotOp>(op);
+           return other &&
+                  llvm::any_of(other->getUsers(), [&](Operation *user) {
+                    auto dot = dyn_cast<DotOp>(user);
+                    return dot && isHalf(dot.getA()) && isHalf(dot.getB());
+                  });
+         });
+}
+
 LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
   BufType type = op.getBuffer().getType();
   RankedTensorType tile = op.getTile().getType();
@@ -97,11 +113,11 @@ LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
         LLVM::StoreOp::create(b, loc, elements, pointer,
                               count * tile.getElementTypeBitWidth() / 8);
       });
-  // A product of 16-bit elements reads 16 columns at once: zeros behind the
-  // last ones, 8 columns further.
+  // Such a product reads 16 columns at once: zeros behind the last ones, 8
+  // columns further.
   constexpr int64_t kHalf = 8;
   int64_t columns = tile.getDimSize(1), bits = tile.getElementTypeBitWidth();
-  if (bits != 16 || columns % (2 * kHalf) != kHalf)
+  if (columns % (2 * kHalf) != kHalf || !isMultipliedInHalves(op.getBuffer()))
     return success();
   visitBuffer(tile, type, map.lookup(op.getBuffer()), /*first=*/kHalf,
               /*step=*/1, [&](int64_t reg, int64_t count, Value pointer) {

@@ -1,5 +1,5 @@
-// Products of bf16 by hardware tiles, where the target has them. K is written out:
-// 32 terms a step, then the rest in a lower tile.
+// Products of bf16 by hardware tiles, where the target has them. K is written out,
+// by steps that are all as long: 32 terms, or fewer where K is no multiple of them.
 // RUN: fi-opt %s --fi-tile-to-vector --canonicalize --cse --split-input-file | FileCheck %s
 
 #schedule = #fi.schedule<tile_rows = 32, tile_keys = 32, mr = 32, nr = 2>
@@ -7,14 +7,14 @@ module attributes {fi.target = #fi.target<cpu, vector_bits = 512, bf16_dot, amx>
 // CHECK-LABEL: func.func @tiles
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 {
 // CHECK: amx.tile_zero : !amx.tile<16x16xf32>
-// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
-// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
-// CHECK-COUNT-4: amx.tile_mulf {{.*}} : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
-// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x8xbf16>
-// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<4x32xbf16>
-// CHECK-COUNT-4: amx.tile_mulf {{.*}} : !amx.tile<16x8xbf16>, !amx.tile<4x32xbf16>, !amx.tile<16x16xf32>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x20xbf16>
+// CHECK: amx.tile_load {{.*}} into !amx.tile<10x32xbf16>
+// CHECK-COUNT-2: amx.tile_mulf {{.*}} : !amx.tile<16x20xbf16>, !amx.tile<10x32xbf16>, !amx.tile<16x16xf32>
+// CHECK-COUNT-2: amx.tile_load {{.*}} into !amx.tile<16x20xbf16>
+// CHECK: amx.tile_load {{.*}} into !amx.tile<10x32xbf16>
+// CHECK-COUNT-2: amx.tile_mulf {{.*}} : !amx.tile<16x20xbf16>, !amx.tile<10x32xbf16>, !amx.tile<16x16xf32>
 // CHECK-NOT: amx.tile_mulf
-// CHECK-COUNT-4: amx.tile_store {{.*}}!amx.tile<16x16xf32>
+// CHECK-COUNT-2: amx.tile_store {{.*}}!amx.tile<16x16xf32>
 // CHECK-NOT: amx
 // CHECK: return
 fi_tile.kernel @tiles(%q: memref<?x2x40xbf16>, %o: memref<?x2x32xf32>, %work: !fi_tile.work) schedule(#schedule) {
