@@ -78,6 +78,25 @@ withBodyEntry(mlir::Attribute manifest, llvm::StringRef name,
   return entries.getDictionary(manifest.getContext());
 }
 
+/// Scales have strides of their own in the place of the pool's: one of a page
+/// does not move with the token, and none has a dim, or parts if fused.
+inline llvm::SmallVector<mlir::Value>
+getScaleStrides(LoadScalesOp op, llvm::ArrayRef<mlir::Value> strides,
+                mlir::Value zero) {
+  auto view = mlir::cast<KVViewTypeInterface>(op.getView().getType());
+  llvm::SmallVector<mlir::Value> result(strides);
+  auto paged = mlir::dyn_cast<PagedKVType>(op.getView().getType());
+  if (getScaledType(view, op.getPart() == KVPart::Values).getGranularity() ==
+      Granularity::Page)
+    result.insert(paged.getOrder() == HeadOrder::NHD ? result.begin() + 1
+                                                     : result.end(),
+                  zero);
+  if (paged && paged.getFused())
+    result.insert(result.begin() + 1, zero);
+  result.push_back(zero);
+  return result;
+}
+
 } // namespace fi::tile
 
 #endif // FI_LIB_CONVERSION_KERNELABI_H

@@ -123,9 +123,11 @@ private:
   const KeyMagnitudes &magnitudes(int request, int64_t head);
   /// Largest magnitude of a position of a request's rows and keys.
   double largestPosition(int request);
-  /// Address of the row of a key or a value; null if the tables name none.
-  const char *rowOf(int request, int64_t key, int64_t head, ViewInfo::Pool from,
-                    bool isValue);
+  /// What the numbers of that row are multiplied by.
+  double scaleOf(llvm::ArrayRef<int64_t> index, int64_t head, bool isValue);
+  /// Place of the row of a key or a value.
+  llvm::SmallVector<int64_t, 5> indexOf(int request, int64_t key, int64_t head,
+                                        ViewInfo::Pool from, bool isValue);
 
   const AttentionInfo &attention;
   const BackendRun &run;
@@ -154,8 +156,29 @@ double AttentionTerms::magnitudeOf(const HostValue &value) {
   return largest;
 }
 
-const char *AttentionTerms::rowOf(int request, int64_t key, int64_t head,
-                                  ViewInfo::Pool from, bool isValue) {
+double AttentionTerms::scaleOf(llvm::ArrayRef<int64_t> index, int64_t head,
+                               bool isValue) {
+  const ViewInfo::Scales &scales = attention.view.scales[isValue];
+  if (scales.argument < 0)
+    return 1;
+  const HostValue &value = run.arguments[scales.argument];
+  if (value.getKind() == HostValue::Kind::Float)
+    return value.getNumber();
+  const HostTensor &tensor = value.getTensor();
+  if (tensor.getRank() == 1)
+    return tensor.getFloat({head});
+  if (scales.isPerPage)
+    return tensor.getFloat({index[0], head});
+  llvm::SmallVector<int64_t, 5> at(index.drop_back());
+  if (attention.view.isFused)
+    at.erase(at.begin() + 1);
+  return tensor.getFloat(at);
+}
+
+llvm::SmallVector<int64_t, 5> AttentionTerms::indexOf(int request, int64_t key,
+                                                      int64_t head,
+                                                      ViewInfo::Pool from,
+                                                      bool isValue) {
   const ViewInfo &view = attention.view;
   auto [pool, pagesTable] = from;
   const HostTensor &tensor = run.arguments[pool].getTensor();
@@ -184,7 +207,7 @@ const char *AttentionTerms::rowOf(int request, int64_t key, int64_t head,
     index.push_back(view.isHND ? token : head);
   }
   index.push_back(0);
-  return static_cast<const char *>(tensor.at(index));
+  return index;
 }
 
 const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
@@ -202,9 +225,12 @@ const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
     DType type = tensor.getType();
     int64_t dim = tensor.getSize(tensor.getRank() - 1);
     for (int64_t key = 0; key < lengths[request].keyLength; ++key) {
-      const char *data = rowOf(request, key, head, from, isValue);
+      llvm::SmallVector<int64_t, 5> index =
+          indexOf(request, key, head, from, isValue);
+      auto *data = static_cast<const char *>(tensor.at(index));
+      double factor = scaleOf(index, head, isValue);
       for (int64_t d = 0; d < dim; ++d) {
-        double element = readFloat(data + d * getByteSize(type), type);
+        double element = readFloat(data + d * getByteSize(type), type) * factor;
         if (isValue)
           result.value = std::max(result.value, std::fabs(element));
         else
@@ -386,10 +412,19 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
       terms.isAdditive = isAdditive;
       const ViewInfo &view = signature.attentions[i].view;
       // The coarsest of all that are merged.
-      if (view.values >= 0)
-        if (DType type = signature.arguments[view.values].type;
-            unitRoundoff(type) > unitRoundoff(terms.in))
+      if (view.values >= 0) {
+        DType type = signature.arguments[view.values].type;
+        // Products are of the query's type then (NUM9).
+        int query = signature.attentions[i].query;
+        if (view.scales[1].isScaled && query >= 0)
+          type = signature.arguments[query].type;
+        if (unitRoundoff(type) > unitRoundoff(terms.in))
           terms.in = type;
+      }
+      terms.isScaled |= view.scales[0].isScaled || view.scales[1].isScaled;
+      terms.roundsValues |=
+          view.scales[1].argument >= 0 &&
+          signature.arguments[view.scales[1].argument].shape.size() > 1;
       attentions[i].add(terms, row, head);
     }
     auto tolerance = [&](double expected) {

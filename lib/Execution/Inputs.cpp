@@ -138,6 +138,7 @@ private:
   /// The next unused pages of a pool.
   std::vector<int64_t> takePages(int pool, int64_t count);
 
+  void inferScales(const ViewInfo &view);
   void inferShapes();
   void setSize(int argument, size_t dim, std::optional<int64_t> size);
   std::optional<int64_t> getRows(int rows) const;
@@ -543,6 +544,26 @@ void InputMaker::inferShapes() {
       else
         llvm::consumeError(page.takeError());
     }
+  for (const ViewInfo &view : signature.getViews())
+    inferScales(view);
+}
+
+/// Scales of pages or tokens have the sizes of their pool.
+void InputMaker::inferScales(const ViewInfo &view) {
+  for (bool wantValues : {false, true}) {
+    const ViewInfo::Scales &scales = view.scales[wantValues];
+    int pool = wantValues ? view.values : view.keys;
+    if (scales.argument < 0 || pool < 0 ||
+        info(scales.argument).shape.size() < 2)
+      continue;
+    llvm::SmallVector<int64_t, 4> sizes = shapes[pool];
+    if (view.isFused)
+      sizes.erase(sizes.begin() + 1);
+    sizes.truncate(scales.isPerPage ? 1 : sizes.size() - 1);
+    for (auto [dim, size] : llvm::enumerate(sizes))
+      if (size >= 0)
+        setSize(scales.argument, dim, size);
+  }
 }
 
 Error InputMaker::makeRest(int argument) {
@@ -564,10 +585,17 @@ Error InputMaker::makeRest(int argument) {
       }
     return missing();
   }
-  if (to.isPlan || !isFloat(to.type))
+  // A pool of codes.
+  bool isCodes = to.type == DType::I8 &&
+                 llvm::any_of(signature.getViews(), [&](const ViewInfo &view) {
+                   return view.keys == argument || view.values == argument;
+                 });
+  if (to.isPlan || (!isFloat(to.type) && !isCodes))
     return missing();
   ArgumentSource normal;
   normal.kind = ArgumentSource::Kind::Normal;
+  if (isCodes)
+    normal.second = 24;
   return takeSource(argument, normal, shapes[argument]);
 }
 

@@ -28,6 +28,10 @@ static std::optional<fi_dtype> toRuntime(DType type) {
     return FI_I8;
   case DType::I1:
     return FI_I1;
+  case DType::F8E4M3FN:
+    return FI_F8E4M3FN;
+  case DType::F8E5M2:
+    return FI_F8E5M2;
   case DType::F64:
     break;
   }

@@ -186,6 +186,13 @@ ViewInfo SignatureBuilder::viewOf(Value value) {
     view.blockRows = bsr.getRows();
     view.blockColumns = bsr.getColumns();
   }
+  ValueRange scales = maker.getViewScales();
+  for (bool wantValues : {false, true})
+    if (ScaledType scheme = getScaledType(type, wantValues)) {
+      view.scales[wantValues] = {true, argumentOf(scales.front()),
+                                 scheme.getGranularity() == Granularity::Page};
+      scales = scales.drop_front();
+    }
   return view;
 }
 

@@ -8,6 +8,8 @@
 #include "fi/Support/HostTensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/APFloat.h"
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -26,15 +28,24 @@ int64_t fi::getByteSize(DType type) {
     return 2;
   case DType::I8:
   case DType::I1:
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
     return 1;
   }
   return 0;
 }
 
 static constexpr std::pair<DType, llvm::StringLiteral> kNames[] = {
-    {DType::F32, "f32"}, {DType::F16, "f16"}, {DType::BF16, "bf16"},
-    {DType::F64, "f64"}, {DType::I32, "i32"}, {DType::I64, "i64"},
-    {DType::I8, "i8"},   {DType::I1, "i1"}};
+    {DType::F32, "f32"},
+    {DType::F16, "f16"},
+    {DType::BF16, "bf16"},
+    {DType::F64, "f64"},
+    {DType::I32, "i32"},
+    {DType::I64, "i64"},
+    {DType::I8, "i8"},
+    {DType::I1, "i1"},
+    {DType::F8E4M3FN, "f8E4M3FN"},
+    {DType::F8E5M2, "f8E5M2"}};
 
 llvm::StringRef fi::getName(DType type) {
   for (auto &[candidate, name] : kNames)
@@ -52,7 +63,7 @@ std::optional<DType> fi::parseDType(llvm::StringRef name) {
 
 bool fi::isFloat(DType type) {
   return type == DType::F32 || type == DType::F16 || type == DType::BF16 ||
-         type == DType::F64;
+         type == DType::F64 || type == DType::F8E4M3FN || type == DType::F8E5M2;
 }
 
 std::optional<DType> fi::getDType(mlir::Type type) {
@@ -68,6 +79,10 @@ std::optional<DType> fi::getDType(mlir::Type type) {
     return DType::I32;
   if (type.isInteger(64) || type.isIndex())
     return DType::I64;
+  if (llvm::isa<mlir::Float8E4M3FNType>(type))
+    return DType::F8E4M3FN;
+  if (llvm::isa<mlir::Float8E5M2Type>(type))
+    return DType::F8E5M2;
   if (type.isInteger(8))
     return DType::I8;
   if (type.isInteger(1))
@@ -85,9 +100,10 @@ template <typename T> static void store(void *address, T value) {
   std::memcpy(address, &value, sizeof(T));
 }
 
-/// f16 and bf16 through APFloat, which rounds as IEEE 754 says.
+/// Narrow floats through APFloat, which rounds as IEEE 754 says.
 static double fromBits(uint16_t bits, const llvm::fltSemantics &semantics) {
-  llvm::APFloat value(semantics, llvm::APInt(16, bits));
+  llvm::APFloat value(
+      semantics, llvm::APInt(llvm::APFloat::getSizeInBits(semantics), bits));
   bool exact;
   value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
                 &exact);
@@ -114,6 +130,10 @@ double fi::readFloat(const void *address, DType type) {
     uint32_t bits = static_cast<uint32_t>(load<uint16_t>(address)) << 16;
     return load<float>(&bits);
   }
+  case DType::F8E4M3FN:
+    return fromBits(load<uint8_t>(address), llvm::APFloat::Float8E4M3FN());
+  case DType::F8E5M2:
+    return fromBits(load<uint8_t>(address), llvm::APFloat::Float8E5M2());
   default:
     return static_cast<double>(readInteger(address, type));
   }
@@ -129,8 +149,32 @@ void fi::writeFloat(void *address, DType type, double value) {
     return store(address, toBits(value, llvm::APFloat::IEEEhalf()));
   case DType::BF16:
     return store(address, toBits(value, llvm::APFloat::BFloat()));
+  case DType::F8E4M3FN:
+    return store(address, static_cast<uint8_t>(
+                              toBits(value, llvm::APFloat::Float8E4M3FN())));
+  case DType::F8E5M2:
+    return store(address, static_cast<uint8_t>(
+                              toBits(value, llvm::APFloat::Float8E5M2())));
   default:
     return writeInteger(address, type, static_cast<int64_t>(value));
+  }
+}
+
+void fi::writeSaturated(void *address, DType type, double value) {
+  auto clamp = [&](double least, double most) {
+    return std::isnan(value) ? value : std::clamp(value, least, most);
+  };
+  switch (type) {
+  case DType::F8E4M3FN:
+    return writeFloat(address, type, clamp(-448, 448));
+  case DType::F8E5M2:
+    return writeFloat(address, type, clamp(-57344, 57344));
+  case DType::I8:
+    return writeInteger(
+        address, type,
+        std::isnan(value) ? 0 : std::llrint(std::nearbyint(clamp(-128, 127))));
+  default:
+    return writeFloat(address, type, value);
   }
 }
 

@@ -146,7 +146,18 @@ static Expected<DType> parseDescr(StringRef descr, StringRef name) {
   if (descr == "<u2" &&
       (name.ends_with(".bf16.npy") || name.ends_with(".bf16")))
     return DType::BF16;
+  // numpy has no such type: bytes, named by the file.
+  if (descr == "|u1" || descr == "<V1" || descr == "|V1")
+    for (DType type : {DType::F8E4M3FN, DType::F8E5M2})
+      if (name.ends_with(("." + fi::getName(type) + ".npy").str()) ||
+          name.ends_with(("." + fi::getName(type)).str()))
+        return type;
   std::string file = ("'" + name + "': ").str();
+  if (descr == "|u1" || descr == "<V1" || descr == "|V1")
+    return createStringError(
+        file + "element type '" + printable(descr) +
+        "' is read as f8 only in a file named *.f8E4M3FN.npy or "
+        "*.f8E5M2.npy; rename the file, or convert its elements");
   if (descr == "<u2")
     return createStringError(
         file + "element type '<u2' is read as bf16 only in a file named "
@@ -269,6 +280,9 @@ static StringRef getDescr(DType type) {
     return "|i1";
   case DType::I1:
     return "|b1";
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+    return "|u1";
   }
   return "";
 }

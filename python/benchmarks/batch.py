@@ -13,6 +13,7 @@ import torch
 from .measure import copies_for
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+CODES = {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
 
 
 class Batch:
@@ -33,11 +34,17 @@ class Batch:
         #: Copies of keys and values, too large together for a cache: [pages, heads,
         #: page, dim], or [keys, heads, dim].
         shape = (sum(pages), row.kv_heads, page, row.dim) if row.page else (sum(pages), row.kv_heads, row.dim)
-        self.copies = [(self._randn(*shape), self._randn(*shape)) for _ in range(copies_for(row.cache_bytes))]
+        stored = CODES[row.codes] if row.codes else self.dtype
+        #: What stored keys and values are multiplied by, where they are codes.
+        self.scales = (0.75, 1.25) if row.codes else ()
+        self.copies = [
+            (self._randn(*shape, dtype=stored), self._randn(*shape, dtype=stored))
+            for _ in range(copies_for(row.cache_bytes))
+        ]
 
-    def _randn(self, *shape):
+    def _randn(self, *shape, dtype=None):
         # By parts: the normal numbers are made in f32.
-        out = torch.empty(shape, dtype=self.dtype, device="cuda")
+        out = torch.empty(shape, dtype=dtype or self.dtype, device="cuda")
         for part in out.view(-1).split(1 << 28):
             part.copy_(torch.randn(part.numel(), device="cuda"))
         return out
@@ -53,12 +60,18 @@ class Batch:
     def keys_of(self, request, copy=0):
         """Keys and values of a request in order: [heads, keys, dim]."""
         begin, end = self.kv_indptr[request], self.kv_indptr[request + 1]
-        k, v = self.copies[copy]
-        if not self.row.page:
-            return k[begin:end].transpose(0, 1), v[begin:end].transpose(0, 1)
-        pages = self.kv_indices[begin:end].long().cuda()
-        length = self.lengths[request]
-        return tuple(t[pages].transpose(0, 1).reshape(t.shape[1], -1, t.shape[3])[:, :length] for t in (k, v))
+        parts = self.copies[copy]
+        if self.row.page:
+            pages = self.kv_indices[begin:end].long().cuda()
+            # Bytes, where there are codes: they have no operations of their own.
+            parts = [t.view(torch.uint8)[pages].view(t.dtype) if self.row.codes else t[pages] for t in parts]
+            length = self.lengths[request]
+            parts = [t.transpose(0, 1).reshape(t.shape[1], -1, t.shape[3])[:, :length] for t in parts]
+        else:
+            parts = [t[begin:end].transpose(0, 1) for t in parts]
+        if self.row.codes:
+            parts = [t.float() * scale for t, scale in zip(parts, self.scales)]
+        return tuple(parts)
 
     def check(self, o, lse=None, lse_base=2.0):
         """The largest error against attention in f32, over the first, the last and some

@@ -73,7 +73,8 @@ class Ours(Contender):
 
     def calls(self):
         def call(k, v):
-            return lambda: self.made.run(self.batch.q, k, v, out=self.o, lse=self.lse)
+            arguments = (self.batch.q, k, v, *self.batch.scales)
+            return lambda: self.made.run(*arguments, out=self.o, lse=self.lse)
 
         return [call(k, v) for k, v in self.batch.copies]
 

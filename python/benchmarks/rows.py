@@ -23,6 +23,8 @@ class Row:
     causal: bool = True
     dim: int = 128
     dtype: str = "bf16"
+    #: keys and values as codes of this type, with a scale for all of each; none if empty
+    codes: str = ""
 
     @property
     def query_tokens(self):
@@ -39,7 +41,8 @@ class Row:
 
     @property
     def cache_bytes(self):
-        return sum(2 * kv * self.kv_heads * self.dim * 2 for _, kv in self.requests)
+        element_bytes = 1 if self.codes else 2
+        return sum(2 * kv * self.kv_heads * self.dim * element_bytes for _, kv in self.requests)
 
     @property
     def bytes(self):
@@ -56,23 +59,29 @@ class Row:
         """The name of the package that runs the row."""
         pages = f"p{self.page}" if self.page else "ragged"
         mask = "causal" if self.causal else "full"
-        return f"{self.dtype}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}"
+        codes = f"_{self.codes}" if self.codes else ""
+        return f"{self.dtype}{codes}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}"
 
     def text(self, schedules=""):
         """The program at level 1. `schedules` is put into the attention as it is."""
         kv, d, e = self.kv_heads, self.dim, self.dtype
+        stored = self.codes or e
+        element = f"!fi.scaled<{stored}, per = tensor, by = f32>" if self.codes else e
         if self.page:
-            pool = f"tensor<?x{kv}x{self.page}x{d}x{e}>"
-            view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{e}, HND>"
+            pool = f"tensor<?x{kv}x{self.page}x{d}x{stored}>"
+            view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{element}, HND>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix, %kv_indices: !ix, %last_page_len: !ix"
             make = "fi.view.paged %k, %v tables(%kv_indptr, %kv_indices, %last_page_len : !ix, !ix, !ix)"
         else:
-            pool = f"tensor<?x{kv}x{d}x{e}>"
-            view = f"!fi.ragged_kv<{kv}x{d}x{e}>"
+            pool = f"tensor<?x{kv}x{d}x{stored}>"
+            view = f"!fi.ragged_kv<{kv}x{d}x{element}>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix"
             make = "fi.view.ragged %k, %v indptr(%kv_indptr : !ix)"
         mask = "mask(#fi.causal) " if self.causal else ""
         schedules = schedules + " " if schedules else ""
+        scales, scale_arguments = "", ""
+        if self.codes:
+            scales, scale_arguments = " scales(%ks, %vs : f32, f32)", ", %ks: f32, %vs: f32"
         return f"""!ix = tensor<?xi32>
 !pool = {pool}
 !kv = {view}
@@ -80,8 +89,8 @@ class Row:
 !lse = tensor<?x{self.query_heads}xf32>
 fi.program @attention
     plan({tables})
-    run(%q: !q, %k: !pool, %v: !pool) -> (!q, !lse) {{
-  %kv = {make} : !pool, !pool -> !kv
+    run(%q: !q, %k: !pool, %v: !pool{scale_arguments}) -> (!q, !lse) {{
+  %kv = {make}{scales} : !pool, !pool -> !kv
   %o, %lse = fi.attention %q rows(%qo_indptr : !ix) over %kv scale({d**-0.5!r}) {mask}{schedules}: !q over !kv -> !q, !lse
   fi.return %o, %lse : !q, !lse
 }}
@@ -95,8 +104,10 @@ def _prefill(tokens, causal=True, page=0):
     return Row(name, "prefill", ((tokens, tokens),), 32, 8, page, causal)
 
 
-def _decode(name, batch, keys, heads, page=16):
-    return Row(f"decode-{name}-{heads[0]}x{heads[1]}-p{page}", "decode", ((1, keys),) * batch, *heads, page)
+def _decode(name, batch, keys, heads, page=16, codes=""):
+    suffix = f"-{codes}" if codes else ""
+    name = f"decode-{name}-{heads[0]}x{heads[1]}-p{page}{suffix}"
+    return Row(name, "decode", ((1, keys),) * batch, *heads, page, codes=codes)
 
 
 def _append(name, batch, tokens, keys, heads):
@@ -113,6 +124,9 @@ ROWS = (
     _decode("bs1-128k", 1, 131072, (8, 1)),
     _decode("bs1-8k", 1, 8192, (32, 8)),
     _decode("bs16-8k", 16, 8192, (32, 8)),
+    # What codes of eight bits save: tokens in a second against the row above them.
+    _decode("bs64-8k", 64, 8192, (32, 8)),
+    _decode("bs64-8k", 64, 8192, (32, 8), codes="f8E4M3FN"),
     _append("verify-q4-bs8-8k", 8, 4, 8192, (64, 8)),
     _append("verify-q4-bs1-128k", 1, 4, 131072, (8, 1)),
     _append("chunked-q512-64k", 1, 512, 65536, (8, 1)),

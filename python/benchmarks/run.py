@@ -76,7 +76,8 @@ def measure_row(row, arguments):
     makers = ours(batch, arguments.packages, arguments.split, arguments.target)
     if not makers:
         print(f"{row.name}: no package '{row.program}' in {arguments.packages}", flush=True)
-    if arguments.only != "fi":
+    # Others take codes each in a way of its own, which nothing here speaks.
+    if arguments.only != "fi" and not row.codes:
         makers += baselines.makers(batch, arguments.baselines)
     prepared = [prepare(name, make, batch, arguments.verbose) for name, make in makers]
     ready = [(record, contender, timed) for record, contender, timed in prepared if timed]

@@ -20,7 +20,15 @@
 namespace fi::python::dlpack {
 
 enum DeviceType : int32_t { Cpu = 1, Cuda = 2, CudaHost = 3, CudaManaged = 13 };
-enum TypeCode : uint8_t { Int = 0, UInt = 1, Float = 2, BFloat = 4, Bool = 6 };
+enum TypeCode : uint8_t {
+  Int = 0,
+  UInt = 1,
+  Float = 2,
+  BFloat = 4,
+  Bool = 6,
+  Float8E4M3FN = 10,
+  Float8E5M2 = 12
+};
 
 struct Version {
   uint32_t major, minor;

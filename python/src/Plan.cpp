@@ -67,6 +67,15 @@ void convert(PyObject *object, const char *what, const Argument &argument,
     return;
   }
   view.of(object, what, argument.info.name, argument.info.kind == FI_KIND_POOL);
+  if (view.tensor.dtype == bytesDtype) {
+    int32_t wanted = argument.info.dtype;
+    if (wanted != FI_F8E4M3FN && wanted != FI_F8E5M2)
+      raise(FI_INVALID_ARGUMENT,
+            std::string(what) + ": operand '" + argument.info.name +
+                "': expected dtype " + dtypeName(wanted) +
+                ", but got uint8, which stands for float8 only");
+    view.tensor.dtype = wanted;
+  }
   value.kind = FI_VALUE_TENSOR;
   value.as.tensor = view.tensor;
 }

@@ -80,9 +80,12 @@ static std::string where(const char *what, const char *name) {
 //===----------------------------------------------------------------------===//
 
 const char *dtypeName(int32_t dtype) {
-  static const char *const names[] = {"f32", "f16", "bf16", "i32",
-                                      "i64", "i8",  "i1",   "index"};
-  return dtype >= 0 && dtype < 8 ? names[dtype] : "?";
+  static const char *const names[] = {"f32",      "f16",   "bf16", "i32",
+                                      "i64",      "i8",    "i1",   "index",
+                                      "f8E4M3FN", "f8E5M2"};
+  if (dtype == bytesDtype)
+    return "uint8";
+  return dtype >= 0 && dtype < 10 ? names[dtype] : "?";
 }
 
 /// The element type of DLPack as an fi_dtype, or -1.
@@ -101,6 +104,12 @@ static int32_t fromDLPack(dlpack::DataType type) {
                              : -1;
   case dlpack::Bool:
     return type.bits == 8 ? FI_I1 : -1;
+  case dlpack::UInt:
+    return type.bits == 8 ? bytesDtype : -1;
+  case dlpack::Float8E4M3FN:
+    return type.bits == 8 ? FI_F8E4M3FN : -1;
+  case dlpack::Float8E5M2:
+    return type.bits == 8 ? FI_F8E5M2 : -1;
   }
   return -1;
 }
@@ -119,6 +128,10 @@ static dlpack::DataType toDLPack(int32_t dtype) {
     return {dlpack::Int, 8, 1};
   case FI_I1:
     return {dlpack::Bool, 8, 1};
+  case FI_F8E4M3FN:
+    return {dlpack::Float8E4M3FN, 8, 1};
+  case FI_F8E5M2:
+    return {dlpack::Float8E5M2, 8, 1};
   default:
     return {dlpack::Int, 64, 1};
   }
@@ -142,6 +155,8 @@ static int32_t fromFormat(const Py_buffer &buffer) {
     return buffer.itemsize == 4 ? FI_I32 : buffer.itemsize == 8 ? FI_I64 : -1;
   case 'b':
     return FI_I8;
+  case 'B':
+    return bytesDtype;
   case '?':
     return FI_I1;
   }
@@ -149,8 +164,9 @@ static int32_t fromFormat(const Py_buffer &buffer) {
 }
 
 static constexpr const char allowedTypes[] =
-    "expected elements of float32, float16, bfloat16, int32, int64, int8 or "
-    "bool, but got ";
+    "expected elements of float32, float16, bfloat16, float8_e4m3fn, "
+    "float8_e5m2, int32, int64, int8 or bool (uint8 for the bytes of float8), "
+    "but got ";
 
 //===----------------------------------------------------------------------===//
 // Views

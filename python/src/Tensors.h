@@ -32,6 +32,9 @@ inline void check(fi_status status) {
 /// Adds `Error` to a module.
 void addError(nanobind::module_ &module);
 
+/// Bytes that stand for elements of eight bits which a library has no type for.
+constexpr int32_t bytesDtype = 1000;
+
 const char *dtypeName(int32_t dtype);
 
 constexpr int32_t maxRank = 8;

@@ -57,8 +57,14 @@ std::string AttentionText::get() const {
   std::string options;
   if (!isLatent && valueDim != keyDim)
     options += ", vo = " + number(valueDim);
-  if (values != keys)
-    options += ", v = " + values;
+  auto scheme = [](const std::string &element, const std::string &scales) {
+    if (scales.empty())
+      return element;
+    return "!fi.scaled<" + element + ", per = " + scales + ", by = f32>";
+  };
+  std::string keyScheme = scheme(keys, keyScales);
+  if (scheme(values, valueScales) != keyScheme)
+    options += ", v = " + scheme(values, valueScales);
   if (index != "i32")
     options += ", index = " + index;
   if (isDense)
@@ -70,7 +76,7 @@ std::string AttentionText::get() const {
   if (view == View::Bsr)
     options += ", rows = " + number(blockRows);
   std::string order = isHND ? "HND" : "NHD";
-  std::string size = number(kvHeads) + "x" + number(keyDim) + "x" + keys +
+  std::string size = number(kvHeads) + "x" + number(keyDim) + "x" + keyScheme +
                      ", " + order + options + ">";
   std::string type =
       isLatent ? "!fi.latent_kv<" + number(valueDim) + "+" + number(tailDim) +
@@ -118,9 +124,10 @@ std::string AttentionText::get() const {
   case View::Contiguous:
     break;
   }
+  std::string origin;
   if (hasOrigin) {
     plan.push_back("%origin: " + ix);
-    tables += " origin(%origin : " + ix + ")";
+    origin = " origin(%origin : " + ix + ")";
   }
   if (hasPositions)
     plan.push_back("%pos: " + ix);
@@ -135,6 +142,27 @@ std::string AttentionText::get() const {
     run += ", %v: " + second;
     poolTypes += ", " + second;
   }
+  std::string scaleNames, scaleTypes;
+  for (auto [name, scales] :
+       {std::pair("ks", keyScales), std::pair("vs", valueScales)}) {
+    if (scales.empty())
+      continue;
+    std::string heads = number(kvHeads), shape = "?x" + heads;
+    if (scales == "token" && isPaged)
+      shape =
+          isHND ? "?x" + heads + "x" + pageText : "?x" + pageText + "x" + heads;
+    else if (scales == "token" && isHND)
+      shape = heads + "x?";
+    else if (scales == "head")
+      shape = heads;
+    std::string type = scales == "tensor" ? "f32" : "tensor<" + shape + "xf32>";
+    run += std::string(", %") + name + ": " + type;
+    scaleNames += (scaleNames.empty() ? "%" : ", %") + std::string(name);
+    scaleTypes += (scaleTypes.empty() ? "" : ", ") + type;
+  }
+  std::string clause = scaleNames.empty()
+                           ? ""
+                           : " scales(" + scaleNames + " : " + scaleTypes + ")";
   std::string planText = llvm::join(plan, ", ") + planArguments;
   if (plan.empty() && !planArguments.empty())
     planText = planArguments.substr(2);
@@ -153,9 +181,9 @@ std::string AttentionText::get() const {
          : view == View::Bsr ? "bsr "
          : isPaged           ? "paged "
                              : "ragged ")
-     << pools << tables << "\n        : " << poolTypes << " -> " << type
-     << "\n    %o" << (hasStatistic ? ", %lse" : "") << " = fi.attention %q"
-     << (isQuerySplit ? ", %r" : "")
+     << pools << tables << clause << origin << "\n        : " << poolTypes
+     << " -> " << type << "\n    %o" << (hasStatistic ? ", %lse" : "")
+     << " = fi.attention %q" << (isQuerySplit ? ", %r" : "")
      << (view == View::Contiguous ? "" : " rows(%qo : " + ix + ")")
      << " over %view" << (hasPositions ? " at(%pos : " + ix + ")" : "")
      << " scale(";

@@ -41,6 +41,9 @@ struct AttentionText {
   int64_t page = 16;
   std::string index = "i32";
   std::string query = "f32", keys = "f32", values = "f32", output = "f32";
+  /// What shares a scale, "tensor" and so on: keys (or values) are codes of
+  /// type `keys` (or `values`) then, with a run argument `ks` (or `vs`).
+  std::string keyScales, valueScales;
   int64_t kvHeads = 2, group = 2, keyDim = 64, valueDim = 64;
   bool hasStatistic = true, hasOrigin = false, hasPositions = false;
   /// Empty: 1 / sqrt(keyDim).

@@ -77,6 +77,14 @@ struct ViewInfo {
       pools.push_back({tail, pages});
     return pools;
   }
+  /// Of keys and of values; whether they are scaled at all, and by what (known
+  /// from the text only).
+  struct Scales {
+    bool isScaled = false;
+    int argument = -1;
+    bool isPerPage = false;
+  };
+  Scales scales[2];
 };
 
 struct AttentionInfo {

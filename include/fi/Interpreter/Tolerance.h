@@ -55,6 +55,9 @@ struct ErrorTerms {
   /// Type to which weights are rounded before they multiply values; that of the
   /// inputs if absent.
   std::optional<DType> weights;
+  /// Whether keys or values are codes with scales, and whether values are
+  /// rounded to the type of the inputs when scaled (NUM9).
+  bool isScaled = false, roundsValues = false;
   /// Whether rounding errors may be taken as independent, as on random data:
   /// they then grow with the root of the number of terms (NUM2).
   bool independent = false;
@@ -78,15 +81,23 @@ inline double accumulationError(double terms, bool independent) {
 inline double scoreErrorBound(const ErrorTerms &t) {
   constexpr double roundings = 6; // scale, log2(e), its constant, maximum, ...
   double u = unitRoundoff(DType::F32);
-  double score =
-      t.maxScore * (accumulationError(t.dim, t.independent) + roundings * u) +
-      t.scoreError;
+  double score = t.maxScore * (accumulationError(t.dim, t.independent) +
+                               (roundings + (t.isScaled ? 2 : 0)) * u) +
+                 t.scoreError;
   // A sink is a score without a product.
   return std::max(score, roundings * u * t.sink);
 }
 
 /// NUM4: relative error of one exponential.
 inline constexpr double kExpError = 0x1p-21;
+
+/// NUM9: relative error of values that are scaled.
+inline double scalingError(const ErrorTerms &t) {
+  if (!t.isScaled)
+    return 0;
+  return 2 * unitRoundoff(DType::F32) +
+         (t.roundsValues && isFloat(t.in) ? unitRoundoff(t.in) : 0);
+}
 
 /// NUM8: bound on the difference of an output element of weights that are not
 /// normalised.
@@ -103,6 +114,7 @@ inline double additiveTolerance(const ErrorTerms &t) {
   double error = static_cast<double>(t.keys) * t.maxValue * perKey + rounded +
                  t.weightedSum *
                      (2 * kExpError + accumulationError(t.keys, t.independent));
+  error += t.weightedSum * scalingError(t);
   double absolute = t.out == DType::F16 ? 0x1p-24 : 0x1p-126;
   return error + 2 * unitRoundoff(t.out) * (t.output + error) + absolute;
 }
@@ -120,9 +132,11 @@ inline double outputTolerance(const ErrorTerms &t) {
       (std::max(t.maxScore, t.sink) + std::log(std::max<double>(t.keys, 1)));
   double relative = std::expm1(2 * scoreErrorBound(t)) + 2 * kExpError +
                     2 * accumulationError(t.keys, t.independent) + merge +
-                    rounded + 2 * unitRoundoff(t.out);
+                    rounded + scalingError(t) + 2 * unitRoundoff(t.out);
   // The smallest f16 is coarse; no output is farther than all values apart.
   double absolute = t.out == DType::F16 ? 0x1p-24 : 0x1p-126;
+  if (t.roundsValues && t.in == DType::F16)
+    absolute += 0x1p-24;
   return t.maxValue * std::min(relative, 2.0) + absolute;
 }
 

@@ -25,7 +25,7 @@
 namespace fi {
 
 /// Element types in memory. `I1` takes a byte.
-enum class DType { F32, F16, BF16, F64, I32, I64, I8, I1 };
+enum class DType { F32, F16, BF16, F64, I32, I64, I8, I1, F8E4M3FN, F8E5M2 };
 
 /// Bytes of one element.
 int64_t getByteSize(DType type);
@@ -40,6 +40,9 @@ std::optional<DType> getDType(mlir::Type elementType);
 /// Reads and writes one element. Floats are rounded to nearest, ties to even.
 double readFloat(const void *address, DType type);
 void writeFloat(void *address, DType type, double value);
+/// The same, where numbers beyond the largest become that one: f8 and integers,
+/// which are rounded to nearest too.
+void writeSaturated(void *address, DType type, double value);
 int64_t readInteger(const void *address, DType type);
 void writeInteger(void *address, DType type, int64_t value);
 

@@ -49,9 +49,10 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
   };
   kernel.walk([&](Operation *op) {
     if (auto copy = dyn_cast<CopyRowsOp>(op))
-      need(copy.getSource(), kChunkBytes);
+      need(copy.getSource(), getCopyBytes(copy.getBuffer().getType()));
     else if (auto copy = dyn_cast<CopyKVOp>(op))
-      needPool(copy.getView(), copy.getPart(), kChunkBytes);
+      needPool(copy.getView(), copy.getPart(),
+               getCopyBytes(copy.getBuffer().getType()));
     else if (auto load = dyn_cast<LoadRowsOp>(op))
       need(load.getSource(), pair(elementOf(load.getSource()), load.getType()));
     else if (auto store = dyn_cast<StoreRowsOp>(op))

@@ -59,7 +59,7 @@ LogicalResult NVVMLowering::lowerRead(ReadOp op) {
   if (failed(RegisterLayout::of(tile)))
     return op.emitOpError("expected a tile with a layout: run "
                           "fi-tile-assign-layouts first");
-  Type element = tile.getElementType();
+  Type element = storedType(tile.getElementType(), b);
   SmallVector<Value> registers(layoutOf(op.getResult()).getRegisters());
   visitBuffer(
       tile, type, map.lookup(op.getBuffer()), op.getFirst().value_or(0),
@@ -105,14 +105,13 @@ LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value registers = map.lookup(op.getTile());
-  visitBuffer(
-      tile, type, map.lookup(op.getBuffer()), /*first=*/0, /*step=*/1,
-      [&](int64_t reg, int64_t count, Value pointer) {
-        Value elements = count == 1 ? extract(registers, reg)
-                                    : shuffle(registers, {reg, reg + 1});
-        LLVM::StoreOp::create(b, loc, elements, pointer,
-                              count * tile.getElementTypeBitWidth() / 8);
-      });
+  visitBuffer(tile, type, map.lookup(op.getBuffer()), /*first=*/0, /*step=*/1,
+              [&](int64_t reg, int64_t count, Value pointer) {
+                LLVM::StoreOp::create(b, loc, neighbours(registers, reg, count),
+                                      pointer,
+                                      count * tile.getElementTypeBitWidth() /
+                                          8);
+              });
   // Such a product reads 16 columns at once: zeros behind the last ones, 8
   // columns further.
   constexpr int64_t kHalf = 8;

@@ -24,7 +24,8 @@ using namespace fi::tile;
 
 NVVMLowering::ChunkMap::ChunkMap(BufType type, int64_t threads)
     : threads(threads) {
-  elements = kChunkBytes / (type.getElement().getIntOrFloatBitWidth() / 8);
+  bytes = getCopyBytes(type);
+  elements = bytes / (type.getElement().getIntOrFloatBitWidth() / 8);
   chunks = llvm::divideCeil(type.getColumns(), elements);
   // A product reads 16 columns at once: what is beyond the last is zero.
   padded = llvm::divideCeil(type.getColumns(), 16) * 16 / elements;
@@ -78,13 +79,14 @@ void NVVMLowering::copyRows(
                   : binary(arith::RemUIOp(), chunkNumber(chunks, counted),
                            chunks.padded);
       Value from = even ? chunkRow(chunks, 0) : row;
-      Value swizzled = chunk;
+      Value column = binary(arith::MulIOp(), chunk, chunks.bytes);
       if (layout.getSwizzle())
-        swizzled = arith::XOrIOp::create(b, loc, chunk,
-                                         binary(arith::RemUIOp(), from, 8));
+        column = arith::XOrIOp::create(b, loc, column,
+                                       binary(arith::MulIOp(),
+                                              binary(arith::RemUIOp(), from, 8),
+                                              kChunkBytes));
       place = arith::AddIOp::create(
-          b, loc, binary(arith::MulIOp(), from, layout.getPitch()),
-          binary(arith::MulIOp(), swizzled, kChunkBytes));
+          b, loc, binary(arith::MulIOp(), from, layout.getPitch()), column);
     }
     if ((turn + 1) * chunks.threads > chunks.total) {
       Value wanted =
@@ -111,16 +113,17 @@ void NVVMLowering::copyRows(
     if (chunks.padded != chunks.chunks) {
       Value real = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                          chunk, i32(chunks.chunks));
-      size = arith::SelectOp::create(b, loc, real, i32(kChunkBytes), i32(0));
+      size = arith::SelectOp::create(b, loc, real, i32(chunks.bytes), i32(0));
       column = arith::SelectOp::create(b, loc, real, chunk, i32(0));
     }
-    Value bytes = arith::MulIOp::create(b, loc, column, i32(kChunkBytes));
+    Value bytes = arith::MulIOp::create(b, loc, column, i32(chunks.bytes));
+    // Only whole chunks of 16 bytes can pass by the first cache.
+    auto cache = chunks.bytes == kChunkBytes ? NVVM::LoadCacheModifierKind::CG
+                                             : NVVM::LoadCacheModifierKind::CA;
     NVVM::CpAsyncOp::create(
         b, loc, target, pointerTo(row, turn, fromI32(bytes)),
-        b.getI32IntegerAttr(kChunkBytes),
-        NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
-                                             NVVM::LoadCacheModifierKind::CG),
-        size);
+        b.getI32IntegerAttr(chunks.bytes),
+        NVVM::LoadCacheModifierKindAttr::get(b.getContext(), cache), size);
   }
 }
 

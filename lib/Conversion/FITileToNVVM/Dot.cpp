@@ -106,19 +106,34 @@ SmallVector<Value> NVVMLowering::loadMatrices(Value pointer, int64_t offset,
 
 NVVMLowering::Sums NVVMLowering::takeSums(DotOp op) {
   FragAttr frag = layoutOf(op.getResult()).getFrag();
-  Sums sums(frag.getRepRows() * frag.getRepColumns());
+  // Accumulators of even and of odd columns come by pairs.
+  bool isSplit = frag.getAtom() == Atom::MmaC8;
+  Sums sums(frag.getRepRows() * frag.getRepColumns() * (isSplit ? 2 : 1));
   Value acc = op.getAcc() ? map.lookup(op.getAcc()) : Value();
   Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
   for (auto [number, sum] : llvm::enumerate(sums))
-    for (int64_t i = 0; i < 4; ++i)
-      sum[i] = acc ? extract(acc, 4 * number + i) : zero;
+    for (int64_t i = 0; i < 4; ++i) {
+      int64_t reg = 4 * number + i;
+      if (isSplit)
+        reg = 8 * (number / 2) + 4 * (i / 2) + 2 * (i % 2) + number % 2;
+      sum[i] = acc ? extract(acc, reg) : zero;
+    }
   return sums;
 }
 
 void NVVMLowering::giveSums(DotOp op, const Sums &sums) {
   SmallVector<Value> registers;
-  for (const auto &sum : sums)
-    registers.append(sum.begin(), sum.end());
+  bool isSplit = layoutOf(op.getResult()).getFrag().getAtom() == Atom::MmaC8;
+  for (size_t i = 0; i < sums.size(); i += isSplit ? 2 : 1) {
+    if (!isSplit) {
+      registers.append(sums[i].begin(), sums[i].end());
+      continue;
+    }
+    for (int64_t half : {0, 2})
+      for (int64_t j : {0, 1})
+        llvm::append_values(registers, sums[i][half + j],
+                            sums[i + 1][half + j]);
+  }
   map.map(op.getResult(), fromElements(registers));
 }
 
@@ -149,11 +164,14 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
   auto isMultiplied = [](Type element) {
     return element.isF16() || element.isBF16() || element.isF32();
   };
-  if (!second || !isMultiplied(element) || !isMultiplied(second_.element))
+  if (!second || !isMultiplied(element) ||
+      (!isMultiplied(second_.element) && !isCode(second_.element)))
     return op.emitOpError("expected a product of f16, bf16 or f32 whose second "
                           "operand lies in a buffer, but got ")
            << op.getA().getType() << " and " << op.getB().getType();
   RegisterLayout layout = layoutOf(op.getResult());
+  if (isCode(second_.element) && !element.isF32())
+    return lowerDotCodes(op);
   if (layout.getFrag().getAtom() != Atom::MmaC || !layout.overRows() ||
       layout.getFrag().getWarps() != schedule.getWarps())
     return op.emitOpError("expected a product whose rows all ")

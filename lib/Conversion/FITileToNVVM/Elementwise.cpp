@@ -16,6 +16,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
@@ -35,7 +37,10 @@ Type NVVMLowering::lowered(Type type) {
   if (!tile)
     return type;
   FailureOr<RegisterLayout> layout = RegisterLayout::of(tile);
-  return VectorType::get({layout->getRegisters()}, tile.getElementType());
+  Type element = tile.getElementType();
+  if (isCode(element))
+    element = b.getI8Type();
+  return VectorType::get({layout->getRegisters()}, element);
 }
 
 RegisterLayout NVVMLowering::layoutOf(Value tile) {
@@ -99,6 +104,14 @@ Value NVVMLowering::shuffle(Value vector, ArrayRef<int64_t> indices) {
   return vector::ShuffleOp::create(b, loc, vector, vector, indices);
 }
 
+Value NVVMLowering::neighbours(Value vector, int64_t first, int64_t count) {
+  if (count == 1)
+    return extract(vector, first);
+  SmallVector<int64_t> indices(count);
+  std::iota(indices.begin(), indices.end(), first);
+  return shuffle(vector, indices);
+}
+
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
@@ -125,10 +138,60 @@ LogicalResult NVVMLowering::lowerElementwise(Operation *op) {
     return op->emitOpError("has no lowering for a GPU");
   if (isa<math::MathDialect>(op->getDialect()))
     return lowerMath(op);
+  if (isa<arith::ExtFOp, arith::SIToFPOp>(op) &&
+      isTiled(op->getOperand(0).getType()) &&
+      isCode(getElementTypeOrSelf(op->getOperand(0).getType()))) {
+    map.map(op->getResult(0),
+            fromCodes(map.lookup(op->getOperand(0)),
+                      getElementTypeOrSelf(op->getOperand(0).getType()),
+                      getElementTypeOrSelf(op->getResult(0).getType())));
+    return success();
+  }
   Operation *clone = b.clone(*op, map);
   for (OpResult result : clone->getResults())
     result.setType(lowered(result.getType()));
   return success();
+}
+
+/// The bits of f8E5M2 are the upper half of an f16; those of f8E4M3FN are an
+/// f16's but for the last exponent bit and a factor of 2^8, which also holds
+/// for numbers that are not normal. What is no number becomes some number
+/// (QNT7).
+Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
+  auto type = cast<VectorType>(bytes.getType());
+  VectorType words = type.clone(b.getI16Type());
+  VectorType halves = type.clone(b.getF16Type());
+  VectorType wide = type.clone(b.getF32Type());
+  auto constant = [&](VectorType type, Attribute value) -> Value {
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, value));
+  };
+  auto toElement = [&](Value numbers) -> Value {
+    Type from = cast<VectorType>(numbers.getType()).getElementType();
+    if (from == element)
+      return numbers;
+    if (from.isF16())
+      numbers = arith::ExtFOp::create(b, loc, wide, numbers);
+    if (element.isF32())
+      return numbers;
+    return arith::TruncFOp::create(b, loc, type.clone(element), numbers);
+  };
+  if (code.isInteger(8))
+    return toElement(arith::SIToFPOp::create(b, loc, wide, bytes));
+  Value bits = arith::ExtUIOp::create(b, loc, words, bytes);
+  bits = arith::ShLIOp::create(b, loc, bits,
+                               constant(words, b.getI16IntegerAttr(8)));
+  if (isa<Float8E5M2Type>(code))
+    return toElement(arith::BitcastOp::create(b, loc, halves, bits));
+  // The sign stays, the rest moves by one bit.
+  bits = arith::ShRSIOp::create(b, loc, bits,
+                                constant(words, b.getI16IntegerAttr(1)));
+  bits = arith::AndIOp::create(
+      b, loc, bits,
+      constant(words, b.getI16IntegerAttr(static_cast<int16_t>(0xbfff))));
+  Value numbers = arith::BitcastOp::create(b, loc, halves, bits);
+  Value factor = constant(halves, b.getF16FloatAttr(256));
+  return toElement(arith::MulFOp::create(b, loc, numbers, factor));
 }
 
 LogicalResult NVVMLowering::lowerConstant(Operation *op) {
@@ -252,6 +315,10 @@ LogicalResult NVVMLowering::lowerMask(MaskOp op) {
 
 LogicalResult NVVMLowering::lowerRelayout(RelayoutOp op) {
   RegisterLayout from = layoutOf(op.getSource()), to = layoutOf(op.getResult());
+  if (from.getFrag().getAtom() == Atom::MmaC8 &&
+      to.getFrag().getAtom() == Atom::MmaC && from.overRows() &&
+      from.overColumns() && op.getType().getElementType().isF32())
+    return exchangeColumns(op);
   // Free where registers only change their numbers: every element stays in its
   // lane and warp.
   SmallVector<int64_t> indices;

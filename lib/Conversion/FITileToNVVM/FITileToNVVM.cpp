@@ -211,6 +211,7 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](LoadRowsOp op) { return lowerLoadRows(op); })
       .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
       .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
+      .Case([&](LoadScalesOp op) { return lowerLoadScales(op); })
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })

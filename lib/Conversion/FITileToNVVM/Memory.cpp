@@ -45,9 +45,8 @@ Value NVVMLowering::itemField(Field field) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// The type in memory: an i1 is a byte.
-static Type storedType(Type element, Builder &b) {
-  if (element.isInteger(1))
+Type fi::tile::storedType(Type element, Builder &b) {
+  if (element.isInteger(1) || isCode(element))
     return b.getI8Type();
   if (element.isIndex())
     return b.getI64Type();
@@ -202,9 +201,11 @@ Value NVVMLowering::clampedKey(Value first, Value row32) {
   return fromI32(arith::MinSIOp::create(b, loc, key, last));
 }
 
-Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key,
-                                Value entry) {
+Value NVVMLowering::kvRowOffset(Value view, KVPart part, Value key, Value entry,
+                                ArrayRef<Value> strides) {
   KVRowAddress place = rowAddress(view, part, key);
+  if (!strides.empty()) // of scales
+    place.strides = strides;
   auto lookup = [&](Value entryIndex) -> Value {
     return entry ? entry : fromI32(loadEntry(view, part, entryIndex));
   };
@@ -320,9 +321,11 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
   }
   Value result = fromElements(registers);
   Type element = type.getElementType();
-  if (argument.element != element)
-    result = arith::ExtFOp::create(b, loc, lowered(type), result);
-  return result;
+  if (argument.element == element)
+    return result;
+  if (isCode(argument.element))
+    return fromCodes(result, argument.element, element);
+  return arith::ExtFOp::create(b, loc, lowered(type), result);
 }
 
 void NVVMLowering::storeTile(Value registers, RankedTensorType type,
@@ -357,10 +360,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value elements = layout.getNeighbours() > 1
-                           ? shuffle(registers, {reg, reg + 1})
-                           : extract(registers, reg);
-      storeElements(elements, argument, add(offset, column));
+      storeElements(neighbours(registers, reg, layout.getNeighbours()),
+                    argument, add(offset, column));
     }
   }
 }
@@ -391,6 +392,24 @@ LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
             Value key = clampedKey(scalar(op.getKey()), toI32(row));
             return kvRowOffset(op.getView(), op.getPart(), key);
           }));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadScales(LoadScalesOp op) {
+  const Argument &scales = argumentOf(op.getScales());
+  SmallVector<Value> strides = getScaleStrides(op, scales.strides, index(0));
+  RegisterLayout layout = layoutOf(op.getResult());
+  bool isColumn = !layout.overColumns();
+  Value first = isColumn ? laneRow(layout) : laneColumn(layout);
+  SmallVector<Value> registers;
+  for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
+    Position part = layout.getRegisterPart(reg);
+    Value number = add(first, isColumn ? part.row : part.column);
+    Value key = clampedKey(scalar(op.getKey()), toI32(number));
+    registers.push_back(loadElements(
+        scales, kvRowOffset(op.getView(), op.getPart(), key, {}, strides), 1));
+  }
+  map.map(op.getResult(), fromElements(registers));
   return success();
 }
 

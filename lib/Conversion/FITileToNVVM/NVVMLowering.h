@@ -13,7 +13,8 @@
 // The members are implemented by topic: FITileToNVVM.cpp (signature, control
 // flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
 // Copy.cpp (copies into shared memory), Buffers.cpp (tiles in it), Dot.cpp
-// (products of 16-bit types), DotF32.cpp (products in f32).
+// (products of 16-bit types), DotCodes.cpp (those with bytes), DotF32.cpp
+// (products in f32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,9 @@ namespace fi::tile {
 
 /// Whether the kernel's module asks for checks (kCheckedAttr).
 bool isChecked(KernelOp kernel);
+
+/// The type in memory and in registers: an i1 is a byte, and so are codes.
+mlir::Type storedType(mlir::Type element, mlir::Builder &b);
 
 class NVVMLowering {
 public:
@@ -83,12 +87,18 @@ private:
   LogicalResult lowerAny(AnyOp op);
   LogicalResult lowerRelayout(RelayoutOp op);
   LogicalResult lowerMath(Operation *op);
+  /// Codes (a vector of bytes) as numbers of f16, bf16 or f32.
+  Value fromCodes(Value bytes, Type code, Type element);
   Value combine(ReduceKind kind, Value a, Value b);
   /// Combines with the lanes that differ in `bit`.
   Value combineLanes(ReduceKind kind, Value value, int64_t bit);
   Value extract(Value vector, int64_t index);
   Value fromElements(ArrayRef<Value> elements);
   Value shuffle(Value vector, ArrayRef<int64_t> indices);
+  /// `count` registers from `first` on: a vector of them, or the one.
+  Value neighbours(Value vector, int64_t first, int64_t count);
+  /// Between accumulators of columns side by side and of even and odd ones.
+  LogicalResult exchangeColumns(RelayoutOp op);
 
   //===--- Memory (Memory.cpp) --------------------------------------------===//
 
@@ -99,7 +109,8 @@ private:
   Value rowOffset(const Argument &argument, Value row, int64_t group,
                   bool clamp);
   /// `entry`, if given, is what the page table holds for the key.
-  Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {});
+  Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {},
+                    ArrayRef<Value> strides = {});
   KVRowAddress rowAddress(Value view, KVPart part, Value key);
   /// The pool where rows of a part lie.
   const Argument &poolOf(Value view, KVPart part);
@@ -138,6 +149,7 @@ private:
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);
+  LogicalResult lowerLoadScales(LoadScalesOp op);
   LogicalResult lowerStoreKV(StoreKVOp op);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
@@ -177,6 +189,7 @@ private:
   /// How the threads of a group share the chunks of a buffer.
   struct ChunkMap {
     ChunkMap(BufType type, int64_t threads);
+    int64_t bytes;    // of a chunk: 16, or 8 where rows are no multiple of it
     int64_t elements; // of a chunk
     int64_t chunks;   // of a row with data
     int64_t padded;   // of a row in all
@@ -231,6 +244,17 @@ private:
   void giveSums(DotOp op, const Sums &sums);
   MatrixRows locateFirst(DotOp op, BufType type);
   MatrixRows locateSecond(DotOp op, BufType type);
+
+  //===--- Products with codes (DotCodes.cpp) -----------------------------===//
+
+  LogicalResult lowerDotCodes(DotOp op);
+  /// The numbers of bytes 0 and 2, and of bytes 1 and 3, of a word of four
+  /// codes, as words of two elements of f16 or bf16.
+  std::pair<Value, Value> splitCodes(Value word, Type code, Type element);
+  MatrixRows locatePairs(DotOp op, BufType type);
+  std::pair<Value, Value> loadPairs(MatrixRows &rows, int64_t chunk,
+                                    int64_t offset);
+  Value multiply16(Value word, Type element, double factor);
 
   //===--- Products in f32 (DotF32.cpp) -----------------------------------===//
 

@@ -72,7 +72,7 @@ LogicalResult KernelLowering::lowerColumns(ColumnsOp op) {
     auto partType = cast<VectorType>(part.getType());
     if (partType.getElementType() == stored)
       return part;
-    return arith::ExtFOp::create(b, loc, partType.clone(stored), part);
+    return this->widen(part);
   };
   auto copy = [&](Value base, ArrayRef<Value> from, ArrayRef<Value> to) {
     for (int64_t column = 0; column < columns; column += W) {

@@ -116,6 +116,7 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](LoadRowsOp op) { return lowerLoadRows(op); })
       .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
       .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
+      .Case([&](LoadScalesOp op) { return lowerLoadScales(op); })
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
@@ -321,6 +322,9 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
     if (load.getKey() == op.getKey())
       loads.push_back(load);
   describeRows(loads, /*withNext=*/true);
+  // Of tiles that are copied the body forgets the rows.
+  SmallVector<KVRows> described = llvm::map_to_vector(
+      loads, [&](LoadKVOp load) { return kvRows.lookup(load.getResult()); });
   LogicalResult result = success();
   loop(lower, upper, 1, [&](Value number) {
     Value bytes = mul(number, sizeof(fi_key_range));
@@ -340,6 +344,8 @@ LogicalResult KernelLowering::lowerForKeys(ForKeysOp op) {
           touchRows(loads);
       }
       result = lowerBody(op.getBody().front(), op.getCarried());
+      for (auto [load, rows] : llvm::zip_equal(loads, described))
+        kvRows[load.getResult()] = rows;
       advanceRows(loads);
     });
   });

@@ -223,7 +223,9 @@ private:
                    int64_t columns, bool forWriting);
   /// The pool where rows of a part lie.
   const Argument &poolOf(Value view, KVPart part);
-  Value kvRowOffset(Value view, KVPart part, Value key);
+  /// By the strides of the pool, or by others.
+  Value kvRowOffset(Value view, KVPart part, Value key,
+                    ArrayRef<Value> strides = {});
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   void describeRows(ArrayRef<LoadKVOp> loads, bool withNext);
@@ -246,6 +248,9 @@ private:
   void copyRowOut(Value buffer, Value row, int64_t columns, Value base,
                   Value offset);
   Value loadPart(Value base, Value offset, int64_t count, mlir::Type element);
+  /// A vector of what memory holds as numbers of f32.
+  Value widen(Value part);
+  LogicalResult lowerLoadScales(LoadScalesOp op);
 
   //===--- Small builders -------------------------------------------------===//
 

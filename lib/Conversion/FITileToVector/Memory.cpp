@@ -195,19 +195,56 @@ Value KernelLowering::rowOffset(const Argument &argument, Value row,
   return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
 }
 
+/// The bits of f8E5M2 are the upper half of an f16; those of f8E4M3FN are an
+/// f16's but for the last exponent bit and a factor of 2^8, which also holds
+/// for numbers that are not normal. What is no number becomes some number
+/// (QNT7).
+Value KernelLowering::widen(Value part) {
+  auto type = cast<VectorType>(part.getType());
+  Type element = type.getElementType();
+  Type f32 = b.getF32Type();
+  VectorType wide = type.clone(f32);
+  if (element == f32)
+    return part;
+  if (element.isInteger(8))
+    return arith::SIToFPOp::create(b, loc, wide, part);
+  if (!isCode(element))
+    return arith::ExtFOp::create(b, loc, wide, part);
+  VectorType words = type.clone(b.getI16Type());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(words, static_cast<int16_t>(value)));
+  };
+  Value bits =
+      arith::BitcastOp::create(b, loc, type.clone(b.getI8Type()), part);
+  bits = arith::ExtUIOp::create(b, loc, words, bits);
+  bits = arith::ShLIOp::create(b, loc, bits, constant(8));
+  VectorType halves = type.clone(b.getF16Type());
+  if (isa<Float8E5M2Type>(element)) {
+    bits = arith::BitcastOp::create(b, loc, halves, bits);
+    return arith::ExtFOp::create(b, loc, wide, bits);
+  }
+  // The sign stays, the rest moves by one bit.
+  Value rest = arith::ShRSIOp::create(b, loc, bits, constant(1));
+  bits = arith::AndIOp::create(b, loc, rest, constant(0xbfff));
+  bits = arith::BitcastOp::create(b, loc, halves, bits);
+  bits = arith::ExtFOp::create(b, loc, wide, bits);
+  Value factor =
+      arith::ConstantOp::create(b, loc, DenseElementsAttr::get(wide, 256.0f));
+  return arith::MulFOp::create(b, loc, bits, factor);
+}
+
 /// `count` elements from `offset`, widened to f32, padded with zeros to a
 /// vector.
 Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
                                Type element) {
   Value part = vector::LoadOp::create(b, loc, VectorType::get({count}, element),
                                       base, ValueRange{offset});
-  Type f32 = b.getF32Type();
-  if (element != f32)
-    part = arith::ExtFOp::create(b, loc, VectorType::get({count}, f32), part);
+  part = widen(part);
   if (count == W)
     return part;
   return vector::InsertStridedSliceOp::create(
-      b, loc, part, splatVector(f32, 0.0), ArrayRef<int64_t>{0},
+      b, loc, part, splatVector(b.getF32Type(), 0.0), ArrayRef<int64_t>{0},
       ArrayRef<int64_t>{1});
 }
 
@@ -319,12 +356,13 @@ const KernelLowering::Argument &KernelLowering::poolOf(Value view,
   return arguments[views.find(view)->second.pools[type.getPool(part)]];
 }
 
-Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key) {
+Value KernelLowering::kvRowOffset(Value view, KVPart part, Value key,
+                                  ArrayRef<Value> strides) {
   const View &lowered = views.find(view)->second;
   auto type = cast<KVViewTypeInterface>(view.getType());
   const Argument &pool = poolOf(view, part);
   KVRowAddress address;
-  address.strides = pool.strides;
+  address.strides = strides.empty() ? ArrayRef<Value>(pool.strides) : strides;
   address.part = part;
   address.head = itemField(Field::KVHead);
   address.key = key;
@@ -472,6 +510,23 @@ LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
               buffer, row);
   });
   kvRows.erase(op.getResult());
+  buffers[op.getResult()] = buffer;
+  return success();
+}
+
+LogicalResult KernelLowering::lowerLoadScales(LoadScalesOp op) {
+  const Argument &scales =
+      arguments[cast<BlockArgument>(op.getScales()).getArgNumber()];
+  SmallVector<Value> strides = getScaleStrides(op, scales.strides, index(0));
+  Value buffer = allocate(op.getType());
+  Value first = scalar(op.getKey());
+  Value last = sub(itemField(Field::KVLen), index(1));
+  loop(index(0), index(op.getType().getNumElements()), 1, [&](Value i) {
+    Value offset = kvRowOffset(op.getView(), op.getPart(),
+                               minimum(add(first, i), last), strides);
+    memref::StoreOp::create(
+        b, loc, memref::LoadOp::create(b, loc, scales.base, offset), buffer, i);
+  });
   buffers[op.getResult()] = buffer;
   return success();
 }

@@ -46,8 +46,8 @@ void KernelLowering::findRowDomains() {
   };
   SmallVector<Value> keys;
   kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadKVOp>(op)) {
-      keys.push_back(load.getResult());
+    if (isa<LoadKVOp, LoadScalesOp>(op)) {
+      keys.push_back(op->getResult(0));
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       keys.push_back(dot.getB());
       link(dot.getA(), dot.getResult());

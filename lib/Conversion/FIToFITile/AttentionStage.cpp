@@ -17,7 +17,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionStage.h"
-#include "RegionInliner.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -154,11 +153,7 @@ FailureOr<SmallVector<Value>> AttentionStage::buildOperand(Value rows,
 }
 
 FailureOr<SmallVector<Value>> AttentionStage::buildQuery(int64_t rows) {
-  // Products are of one element type: the wider of both operands', and f32 of
-  // what a region has computed.
-  Type element = op.getQueryType().getElementType();
-  if (element != view.getKeyType() || op.getPairing())
-    element = b.getF32Type();
+  Type element = productType(/*wantValues=*/false);
   auto load = [&](unsigned buffer) -> Value {
     int64_t columns =
         cast<MemRefType>(argument(buffer).getType()).getDimSize(2);
@@ -181,6 +176,60 @@ FailureOr<SmallVector<Value>> AttentionStage::buildQuery(int64_t rows) {
   return SmallVector<Value>{columns(0, head), columns(head, tail)};
 }
 
+/// Products are of one element type: the wider of both operands', and f32 of
+/// what a region has computed. Codes are multiplied as numbers of the query's
+/// type, which holds them all.
+Type AttentionStage::productType(bool wantValues) {
+  Type query = op.getQueryType().getElementType();
+  if (!wantValues && op.getPairing())
+    return b.getF32Type();
+  if (getScaledType(view, wantValues))
+    return query;
+  if (wantValues)
+    return view.getValueType();
+  return query == view.getKeyType() ? query : b.getF32Type();
+}
+
+Value AttentionStage::sharedScale(bool wantValues) {
+  ScaledType scheme = getScaledType(view, wantValues);
+  if (!scheme)
+    return {};
+  Value scales = argument(*viewBuffers.scales[wantValues]);
+  if (scheme.getGranularity() == Granularity::Tensor)
+    return scales;
+  if (scheme.getGranularity() == Granularity::Head)
+    return GatherOp::create(b, loc, b.getF32Type(), scales,
+                            ValueRange{field(Field::KVHead)});
+  return {};
+}
+
+Value AttentionStage::keyScales(bool wantValues, RankedTensorType type,
+                                Value viewValue, Value key) {
+  ScaledType scheme = getScaledType(view, wantValues);
+  if (!scheme || (scheme.getGranularity() != Granularity::Page &&
+                  scheme.getGranularity() != Granularity::Token))
+    return {};
+  return LoadScalesOp::create(
+      b, loc, type, wantValues ? KVPart::Values : KVPart::Keys,
+      argument(*viewBuffers.scales[wantValues]), viewValue, item, key);
+}
+
+/// A scale that all values share multiplies the output; others are part of the
+/// values.
+Value AttentionStage::loadValues(Value viewValue, Value key, int64_t keys) {
+  Type element = productType(/*wantValues=*/true);
+  auto type = tile(keys, view.getValueDim(), element);
+  Value scales = keyScales(true, tile(keys, 1, b.getF32Type()), viewValue, key);
+  if (!scales)
+    return LoadKVOp::create(b, loc, type, KVPart::Values, viewValue, item, key);
+  Value loaded = LoadKVOp::create(b, loc, type.clone(b.getF32Type()),
+                                  KVPart::Values, viewValue, item, key);
+  loaded = scaled(loaded, scales);
+  if (element.isF32())
+    return loaded;
+  return arith::TruncFOp::create(b, loc, type, loaded);
+}
+
 Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
                                   Value key, ScheduleAttr schedule,
                                   Value &keyRows) {
@@ -198,9 +247,16 @@ Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
   SmallVector<Value> k = {loaded};
   if (view.getTailDim())
     k.push_back(load(KVPart::Tail));
+  Value shared = sharedScale(/*wantValues=*/false);
   if (op.getPairing()) {
+    // A region sees keys as they are, scales and all.
     Value rowPosition =
         IotaOp::create(b, loc, tile(keys, 1, b.getIndexType()), firstPosition);
+    Value scales = shared;
+    if (!scales)
+      scales = keyScales(false, tile(keys, 1, b.getF32Type()), viewValue, key);
+    if (scales)
+      loaded = scaled(loaded, scales);
     FailureOr<SmallVector<Value>> made = buildOperand(
         loaded, op.getKeyRegion(), field(Field::KVHead), rowPosition);
     if (failed(made))
@@ -219,8 +275,13 @@ Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
       op.getScaleAttr()
           ? arith::ConstantOp::create(b, loc, op.getScaleAttr()).getResult()
           : argument(*scaleBuffer);
-  scores = arith::MulFOp::create(
-      b, loc, scores, broadcastTo(b, loc, scale, scoresType.getShape()));
+  if (shared && !op.getPairing())
+    scale = arith::MulFOp::create(b, loc, scale, shared);
+  scores = scaled(scores, scale);
+  if (!op.getPairing())
+    if (Value scales =
+            keyScales(false, tile(1, keys, b.getF32Type()), viewValue, key))
+      scores = scaled(scores, scales);
 
   auto row = tile(1, keys, b.getIndexType());
   Value keyIndex = IotaOp::create(b, loc, row, key);
@@ -311,21 +372,22 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
     // Values that are keys lie where these were loaded to.
     Value v = view.sharesValues() ? keyRows : Value();
     if (!v)
-      v = LoadKVOp::create(b, loc,
-                           tile(keys, view.getValueDim(), view.getValueType()),
-                           KVPart::Values, viewValue, item, loop.getKey());
+      v = loadValues(viewValue, loop.getKey(), keys);
     auto update = UpdateOp::create(b, loc, runningTypes, normaliser, scores, v,
                                    loop.getCarried());
     tile::YieldOp::create(b, loc, update.getResults());
   }
   auto statisticType = tile(rows, 1, b.getF32Type());
-  auto finalize = [&](Value sink) {
-    return tile::FinalizeOp::create(b, loc, accType, statisticType, normaliser,
-                                    loop.getResults(), sink);
+  auto finalize = [&](Value sink) -> std::pair<Value, Value> {
+    auto final = tile::FinalizeOp::create(b, loc, accType, statisticType,
+                                          normaliser, loop.getResults(), sink);
+    Value scale = sharedScale(/*wantValues=*/true);
+    return {scale ? scaled(final.getOutput(), scale) : final.getOutput(),
+            final.getStatistic()};
   };
   if (!normaliser.canMerge()) {
-    auto final = finalize(loadSink(rows));
-    storeOutputs(final.getOutput(), final.getStatistic());
+    auto [output, statistic] = finalize(loadSink(rows));
+    storeOutputs(output, statistic);
     return kernel;
   }
   Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
@@ -333,25 +395,22 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   bool hasGroups = schedule.getKeyWarps() > 1;
   Value output, statistic, part;
   if (hasGroups) {
-    auto own = finalize(Value());
+    std::tie(output, statistic) = finalize(Value());
     part = GroupOp::create(b, loc, b.getIndexType());
     std::tie(output, statistic) =
-        mergeGroups(own.getOutput(), own.getStatistic(), part, schedule);
+        mergeGroups(output, statistic, part, schedule);
   }
   auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   if (hasGroups) {
     storeMerged(output, statistic, rows, part);
   } else {
-    auto final = finalize(loadSink(rows));
-    storeOutputs(final.getOutput(), final.getStatistic());
+    auto [wholeOutput, wholeStatistic] = finalize(loadSink(rows));
+    storeOutputs(wholeOutput, wholeStatistic);
   }
   b.setInsertionPointToStart(branch.elseBlock());
-  if (!hasGroups) {
-    auto final = finalize(Value());
-    output = final.getOutput();
-    statistic = final.getStatistic();
-  }
+  if (!hasGroups)
+    std::tie(output, statistic) = finalize(Value());
   StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item, part);
   if (!mergesItself(schedule))
     return kernel;

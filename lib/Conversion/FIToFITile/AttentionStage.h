@@ -14,6 +14,7 @@
 #ifndef FI_LIB_CONVERSION_FITOFITILE_ATTENTIONSTAGE_H
 #define FI_LIB_CONVERSION_FITOFITILE_ATTENTIONSTAGE_H
 
+#include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -82,6 +83,21 @@ private:
     return llvm::map_to_vector(captureBuffers,
                                [&](unsigned index) { return argument(index); });
   }
+  /// The scale that all keys (or values) of an item share; null where there is
+  /// none, or each key has its own.
+  Value sharedScale(bool wantValues);
+  /// Those of the keys of a tile, as a row or a column; null where they share
+  /// one.
+  Value keyScales(bool wantValues, RankedTensorType type, Value viewValue,
+                  Value key);
+  /// The type that products with keys (or values) are of.
+  Type productType(bool wantValues);
+  Value scaled(Value tile, Value scale) {
+    auto type = llvm::cast<RankedTensorType>(tile.getType());
+    return mlir::arith::MulFOp::create(
+        b, loc, tile, broadcastTo(b, loc, scale, type.getShape()));
+  }
+  Value loadValues(Value viewValue, Value key, int64_t keys);
   Value loadSink(int64_t tileRows);
   void storeOutputs(Value output, Value statistic, Value part = {});
   void storeMerged(Value output, Value statistic, int64_t rows, Value part);

@@ -91,8 +91,33 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
     Type sourceElement = cast<MemRefType>(source.getType()).getElementType();
     Value tile = LoadRowsOp::create(b, loc, tileOf(dim, sourceElement), source,
                                     item, /*group=*/1);
-    StoreKVOp::create(b, loc, part, convert(b, loc, tile, element), viewValue,
-                      item, key);
+    bool wantValues = part == KVPart::Values;
+    ScaledType scheme = getScaledType(view, wantValues);
+    if (scheme) {
+      tile = convert(b, loc, tile, b.getF32Type());
+      Value scales = entry.getArgument(*viewBuffers.scales[wantValues]);
+      switch (scheme.getGranularity()) {
+      case Granularity::Tensor:
+        break;
+      case Granularity::Head:
+        scales = GatherOp::create(b, loc, b.getF32Type(), scales,
+                                  ValueRange{field(Field::KVHead)});
+        break;
+      case Granularity::Page:
+      case Granularity::Token:
+        scales = LoadScalesOp::create(b, loc, tileOf(1, b.getF32Type()), part,
+                                      scales, viewValue, item, key);
+        break;
+      }
+      ArrayRef<int64_t> shape =
+          cast<RankedTensorType>(tile.getType()).getShape();
+      tile = arith::DivFOp::create(b, loc, tile,
+                                   broadcastTo(b, loc, scales, shape));
+      tile = quantise(b, loc, tile, element);
+    } else {
+      tile = convert(b, loc, tile, element);
+    }
+    StoreKVOp::create(b, loc, part, tile, viewValue, item, key);
   }
   return b.getDictionaryAttr(
       {b.getNamedAttr("op", b.getStringAttr("append")),

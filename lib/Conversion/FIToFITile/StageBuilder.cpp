@@ -199,6 +199,26 @@ DictionaryAttr fi::tile::describeView(Value view,
   for (auto [key, value] :
        view.getDefiningOp<KVViewOpInterface>().getNamedOperands())
     name(key, value);
+  // What the runtime has to check: scales whose sizes go with the pools'.
+  SmallVector<Attribute> scales;
+  auto type = cast<KVViewTypeInterface>(view.getType());
+  ValueRange operands = view.getDefiningOp<KVViewOpInterface>().getViewScales();
+  for (bool wantValues : {false, true}) {
+    ScaledType scheme = getScaledType(type, wantValues);
+    if (!scheme)
+      continue;
+    Value operand = operands.front();
+    operands = operands.drop_front();
+    if (scheme.getGranularity() == Granularity::Page ||
+        scheme.getGranularity() == Granularity::Token)
+      scales.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("name", b.getStringAttr(buffers.get(operand).name)),
+           b.getNamedAttr("per", b.getStringAttr(stringifyGranularity(
+                                     scheme.getGranularity()))),
+           b.getNamedAttr("values", b.getBoolAttr(wantValues))}));
+  }
+  if (!scales.empty())
+    entry.push_back(b.getNamedAttr("scales", b.getArrayAttr(scales)));
   return b.getDictionaryAttr(entry);
 }
 
@@ -210,6 +230,12 @@ ViewBuffers fi::tile::useView(StageBuilder &stage, Value view,
     result.pools.push_back(stage.use(buffers.get(pool)));
   for (Value table : maker.getPageTables())
     result.pages.push_back(stage.use(buffers.get(table)));
+  ValueRange scales = maker.getViewScales();
+  for (bool wantValues : {false, true})
+    if (getScaledType(cast<KVViewTypeInterface>(view.getType()), wantValues)) {
+      result.scales[wantValues] = stage.use(buffers.get(scales.front()));
+      scales = scales.drop_front();
+    }
   return result;
 }
 

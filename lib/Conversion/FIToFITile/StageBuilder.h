@@ -117,7 +117,13 @@ mlir::DictionaryAttr describeView(mlir::Value view,
 /// The buffers of a view that kernels need, and the view in a kernel.
 struct ViewBuffers {
   llvm::SmallVector<unsigned> pools, pages;
+  /// Of keys and of values.
+  std::optional<unsigned> scales[2];
 };
+/// The codes of a tile of f32: rounded to nearest, the largest of what is
+/// beyond.
+mlir::Value quantise(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value tile, mlir::Type storage);
 ViewBuffers useView(StageBuilder &stage, mlir::Value view,
                     const ProgramBuffers &buffers);
 mlir::Value createView(StageBuilder &stage, KernelOp kernel, mlir::Value view,

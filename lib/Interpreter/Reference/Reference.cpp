@@ -70,6 +70,7 @@ private:
       return std::nullopt;
     return tensors.find(value)->second;
   }
+  std::vector<Scales> scalesOf(KVViewTypeInterface view, ValueRange operands);
   bool makeNormaliser(Operation *op, NormaliserAttrInterface kind,
                       std::unique_ptr<Normaliser> &normaliser);
   bool mergeStates(Operation *op, NormaliserAttrInterface kind,
@@ -420,9 +421,17 @@ bool Interpreter::execute(AppendOp op) {
           char *address = static_cast<char *>(
               view.row(part, r, head, view.lengths[r] - count + i));
           int64_t step = to.getStrides().back() * getByteSize(to.getType());
-          for (int64_t d = 0; d < from.getSize(2); ++d)
-            writeFloat(address + d * step, to.getType(),
-                       from.getFloat({indptr[r] + i, head, d}));
+          double scale =
+              view.scale(wantValues, r, head, view.lengths[r] - count + i);
+          for (int64_t d = 0; d < from.getSize(2); ++d) {
+            double value = from.getFloat({indptr[r] + i, head, d});
+            if (isa<ScaledType>(wantValues ? type.getValueScheme()
+                                           : type.getKeyScheme()))
+              writeSaturated(address + d * step, to.getType(),
+                             static_cast<float>(value / scale));
+            else
+              writeFloat(address + d * step, to.getType(), value);
+          }
         }
   }
   return true;
@@ -431,6 +440,25 @@ bool Interpreter::execute(AppendOp op) {
 //===----------------------------------------------------------------------===//
 // The program
 //===----------------------------------------------------------------------===//
+
+/// Of the keys, then of the values, as far as these are scaled.
+std::vector<Scales> Interpreter::scalesOf(KVViewTypeInterface view,
+                                          ValueRange operands) {
+  std::vector<Scales> scales;
+  for (Type scheme : {view.getKeyScheme(), view.getValueScheme()}) {
+    auto scaled = dyn_cast<ScaledType>(scheme);
+    if (!scaled)
+      continue;
+    Value operand = operands[scales.size()];
+    Scales &made = scales.emplace_back();
+    made.granularity = scaled.getGranularity();
+    if (isa<ShapedType>(operand.getType()))
+      made.tensor = *tensorOf(operand);
+    else
+      made.number = scalars.get(operand).number;
+  }
+  return scales;
+}
 
 bool Interpreter::executeDim(Operation *op, Value source, Value index) {
   int64_t dim = scalars.get(index).integer;
@@ -450,9 +478,10 @@ bool Interpreter::execute(Operation *op) {
           [&](auto concrete) { return execute(concrete); })
       .Case([&](PagedViewOp view) {
         ViewValue value;
-        if (!makePagedView(view, tensorsOf(view.getPools()),
-                           tensorsOf(view.getTables()),
-                           tensorOf(view.getOrigin()), value, text))
+        if (!makePagedView(
+                view, tensorsOf(view.getPools()), tensorsOf(view.getTables()),
+                tensorOf(view.getOrigin()),
+                scalesOf(view.getType(), view.getScales()), value, text))
           return false;
         views[view.getResult()] = std::move(value);
         return true;
@@ -478,9 +507,10 @@ bool Interpreter::execute(Operation *op) {
       })
       .Case([&](RaggedViewOp view) {
         ViewValue value;
-        if (!makeRaggedView(view, tensorsOf(view.getPools()),
-                            tensorOf(view.getIndptr()),
-                            tensorOf(view.getOrigin()), value, text))
+        if (!makeRaggedView(
+                view, tensorsOf(view.getPools()), tensorOf(view.getIndptr()),
+                tensorOf(view.getOrigin()),
+                scalesOf(view.getType(), view.getScales()), value, text))
           return false;
         views[view.getResult()] = std::move(value);
         return true;

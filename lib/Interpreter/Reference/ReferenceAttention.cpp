@@ -255,12 +255,12 @@ static double normOf(ArrayRef<double> x) {
 }
 
 static void readRow(const HostTensor &tensor, const void *address,
-                    MutableArrayRef<double> into) {
+                    MutableArrayRef<double> into, double scale = 1) {
   DType type = tensor.getType();
   int64_t step = tensor.getStrides().back() * getByteSize(type);
   const char *at = static_cast<const char *>(address);
   for (double &value : into) {
-    value = readFloat(at, type);
+    value = readFloat(at, type) * scale;
     at += step;
   }
 }
@@ -372,7 +372,7 @@ void Evaluation::readKey(int64_t request, int64_t head, int64_t key,
   MutableArrayRef<double> columns(into);
   size_t tail = op.getViewType().getTailDim();
   readRow(view.keys, view.row(KVPart::Keys, request, head, key),
-          columns.drop_back(tail));
+          columns.drop_back(tail), view.scale(false, request, head, key));
   if (tail)
     readRow(view.tails, view.row(KVPart::Tail, request, head, key),
             columns.take_back(tail));
@@ -448,7 +448,8 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
   for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
     if (weight == 0)
       continue;
-    readRow(view.values, view.row(KVPart::Values, request, kvHead, j), value);
+    readRow(view.values, view.row(KVPart::Values, request, kvHead, j), value,
+            view.scale(true, request, kvHead, j));
     for (int64_t d = 0; d < dim; ++d)
       part.output[d] += weight * value[d];
     if (isAdditive)

@@ -25,6 +25,13 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
+/// The scales of keys or of values; 1 where there are none.
+struct Scales {
+  Granularity granularity = Granularity::Tensor;
+  double number = 1;
+  HostTensor tensor;
+};
+
 /// Keys and values of each request.
 struct ViewValue {
   bool paged = false, fused = false, headsFirst = false;
@@ -46,12 +53,21 @@ struct ViewValue {
   /// keys.
   int64_t blockRows = 0, blockColumns = 0;
   std::vector<int64_t> blockIndptr, blocks;
+  Scales keyScales, valueScales;
 
   int64_t getRequests() const { return lengths.size(); }
   /// Address of the first element of a key's row in the pool of a part.
   void *row(KVPart part, int64_t request, int64_t head, int64_t key) const;
+  /// What the elements of the row of a key or of a value are multiplied by.
+  double scale(bool wantValues, int64_t request, int64_t head,
+               int64_t key) const;
   /// Whether the rows of a block see a key.
   bool sees(int64_t block, int64_t key) const;
+
+private:
+  /// [page, token] of a key (or value), or [token].
+  std::pair<int64_t, int64_t> place(bool wantValues, int64_t request,
+                                    int64_t key) const;
 };
 
 /// [rows, heads, dim] and [rows, heads], in double.
@@ -127,7 +143,8 @@ bool readIndptr(const BatchError &error, const NamedTensor &table, int64_t end,
 
 bool makePagedView(PagedViewOp op, llvm::ArrayRef<HostTensor> pools,
                    llvm::ArrayRef<HostTensor> tables,
-                   std::optional<HostTensor> origin, ViewValue &view,
+                   std::optional<HostTensor> origin,
+                   llvm::ArrayRef<Scales> scales, ViewValue &view,
                    std::string &error);
 bool makeLatentView(LatentViewOp op, llvm::ArrayRef<HostTensor> pools,
                     llvm::ArrayRef<HostTensor> tables,
@@ -135,7 +152,8 @@ bool makeLatentView(LatentViewOp op, llvm::ArrayRef<HostTensor> pools,
                     std::string &error);
 bool makeRaggedView(RaggedViewOp op, llvm::ArrayRef<HostTensor> pools,
                     std::optional<HostTensor> indptr,
-                    std::optional<HostTensor> origin, ViewValue &view,
+                    std::optional<HostTensor> origin,
+                    llvm::ArrayRef<Scales> scales, ViewValue &view,
                     std::string &error);
 
 bool makeBsrView(BsrViewOp op, llvm::ArrayRef<HostTensor> pools,

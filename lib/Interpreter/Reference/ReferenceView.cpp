@@ -16,6 +16,14 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::reference;
 
+std::pair<int64_t, int64_t> ViewValue::place(bool wantValues, int64_t request,
+                                             int64_t key) const {
+  if (!paged)
+    return {0, firstRows[request] + key};
+  const auto &table = wantValues && !valuePages.empty() ? valuePages : pages;
+  return {table[request][key / pageSize], key % pageSize};
+}
+
 void *ViewValue::row(KVPart part, int64_t request, int64_t head,
                      int64_t key) const {
   bool wantValues = part == KVPart::Values;
@@ -23,16 +31,11 @@ void *ViewValue::row(KVPart part, int64_t request, int64_t head,
                            : part == KVPart::Tail ? tails
                                                   : keys;
   SmallVector<int64_t, 5> at;
-  int64_t token = key;
-  if (paged) {
-    const auto &table = wantValues && !valuePages.empty() ? valuePages : pages;
-    at.push_back(table[request][key / pageSize]);
-    if (fused)
-      at.push_back(wantValues ? 1 : 0);
-    token = key % pageSize;
-  } else {
-    token = firstRows[request] + key;
-  }
+  auto [page, token] = place(wantValues, request, key);
+  if (paged)
+    at.push_back(page);
+  if (fused)
+    at.push_back(wantValues ? 1 : 0);
   if (!hasHeads) {
     at.push_back(token);
   } else if (headsFirst) {
@@ -51,6 +54,62 @@ bool ViewValue::sees(int64_t block, int64_t key) const {
     if (blocks[i] == key / blockColumns)
       return true;
   return false;
+}
+
+double ViewValue::scale(bool wantValues, int64_t request, int64_t head,
+                        int64_t key) const {
+  const Scales &scales = wantValues ? valueScales : keyScales;
+  auto [page, token] = place(wantValues, request, key);
+  switch (scales.granularity) {
+  case Granularity::Tensor:
+    break;
+  case Granularity::Head:
+    return scales.tensor.getFloat({head});
+  case Granularity::Page:
+    return scales.tensor.getFloat({page, head});
+  case Granularity::Token: {
+    SmallVector<int64_t, 3> at;
+    if (paged)
+      at.push_back(page);
+    at.push_back(headsFirst ? head : token);
+    at.push_back(headsFirst ? token : head);
+    return scales.tensor.getFloat(at);
+  }
+  }
+  return scales.number;
+}
+
+/// QNT5: scales by page or token go with the pool of keys or values.
+static bool takeScales(const BatchError &error, KVViewTypeInterface type,
+                       ArrayRef<Scales> scales, ViewValue &view) {
+  for (bool wantValues : {false, true}) {
+    ScaledType scheme = getScaledType(type, wantValues);
+    if (!scheme)
+      continue;
+    Scales &taken = wantValues ? view.valueScales : view.keyScales;
+    taken = scales.front();
+    scales = scales.drop_front();
+    if (scheme.getGranularity() == Granularity::Tensor)
+      continue;
+    const HostTensor &pool = wantValues ? view.values : view.keys;
+    // [pages, (2,) tokens, heads, dim] or the like: without fusing and dim.
+    SmallVector<int64_t> wanted(pool.getShape());
+    wanted.pop_back();
+    if (view.fused)
+      wanted.erase(wanted.begin() + 1);
+    if (scheme.getGranularity() == Granularity::Head)
+      wanted = {type.getKVHeads()};
+    else if (scheme.getGranularity() == Granularity::Page)
+      wanted = {pool.getSize(0), type.getKVHeads()};
+    for (auto [dim, size] : llvm::enumerate(wanted))
+      if (taken.tensor.getSize(dim) != size)
+        return error(Twine("expected the scales of ") +
+                     (wantValues ? "values" : "keys") + " to have size " +
+                     Twine(size) + " in dimension " + Twine(dim) +
+                     " like their pool, but got " +
+                     Twine(taken.tensor.getSize(dim)) + " [QNT5]");
+  }
+  return true;
 }
 
 bool BatchError::operator()(const llvm::Twine &message) const {
@@ -251,7 +310,8 @@ static bool readPageSize(const BatchError &error, unsigned tokenDim,
 bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
                                   ArrayRef<HostTensor> tables,
                                   std::optional<HostTensor> origin,
-                                  ViewValue &view, std::string &text) {
+                                  ArrayRef<Scales> scales, ViewValue &view,
+                                  std::string &text) {
   BatchError error(op, text);
   PagedKVType type = op.getType();
   view.paged = true;
@@ -273,6 +333,7 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
   }
   unsigned tokenDim = (view.fused ? 2 : 1) + (view.headsFirst ? 1 : 0);
   return readPageSize(error, tokenDim, "values", view.values, view) &&
+         takeScales(error, type, scales, view) &&
          readTables(error, type.getDense(), type.getTwoTables(), tables,
                     view) &&
          readOrigins(error, origin, view);
@@ -335,8 +396,11 @@ static bool makeTokens(const BatchError &error, OpTy op,
 bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
                                    std::optional<HostTensor> indptr,
                                    std::optional<HostTensor> origin,
-                                   ViewValue &view, std::string &text) {
-  return makeTokens(BatchError(op, text), op, pools, indptr, origin, view);
+                                   ArrayRef<Scales> scales, ViewValue &view,
+                                   std::string &text) {
+  BatchError error(op, text);
+  return makeTokens(error, op, pools, indptr, origin, view) &&
+         takeScales(error, op.getType(), scales, view);
 }
 
 bool fi::reference::makeBsrView(BsrViewOp op, ArrayRef<HostTensor> pools,

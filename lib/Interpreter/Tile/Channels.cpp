@@ -129,7 +129,7 @@ static llvm::Error copyKV(CopyKVOp op, Strand &strand) {
   BufType type = op.getBuffer().getType();
   llvm::Expected<Elements> rows = readKV(
       op.getView(), op.getItem(), op.getPart(), strand.integer(op.getKey()),
-      type.getRows(), type.getColumns(), strand);
+      type.getRows(), type.getColumns(), hasFloats(type.getElement()), strand);
   if (!rows)
     return at(op, rows.takeError());
   return copy(op, op.getBuffer(), std::move(*rows), strand);

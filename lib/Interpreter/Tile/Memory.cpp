@@ -298,7 +298,7 @@ static llvm::Expected<KVRow> findItemRow(const KVView &view, KVPart part,
 llvm::Expected<Elements> fi::tile::readKV(Value viewValue, Value itemValue,
                                           KVPart part, int64_t key,
                                           int64_t rows, int64_t columns,
-                                          Strand &strand) {
+                                          bool floats, Strand &strand) {
   const KVView &view = strand.view(viewValue);
   const fi_item &item = strand.item(itemValue);
   // A tile that begins beyond the keys is none that a loop visits.
@@ -310,18 +310,51 @@ llvm::Expected<Elements> fi::tile::readKV(Value viewValue, Value itemValue,
         view, part, item, j < item.kv_len - key ? key + j : item.kv_len - 1);
     if (!row)
       return row.takeError();
-    readRow(*row->pool, row->indices, columns, /*floats=*/true, result);
+    readRow(*row->pool, row->indices, columns, floats, result);
   }
   return result;
 }
 
 static llvm::Error loadKV(LoadKVOp op, Strand &strand) {
-  llvm::Expected<Elements> rows = readKV(
-      op.getView(), op.getItem(), op.getPart(), strand.integer(op.getKey()),
-      op.getType().getDimSize(0), op.getType().getDimSize(1), strand);
+  llvm::Expected<Elements> rows =
+      readKV(op.getView(), op.getItem(), op.getPart(),
+             strand.integer(op.getKey()), op.getType().getDimSize(0),
+             op.getType().getDimSize(1), hasFloats(op.getType()), strand);
   if (!rows)
     return at(op, rows.takeError());
   strand.set(op, std::make_shared<const Elements>(std::move(*rows)));
+  return llvm::Error::success();
+}
+
+/// A scale has the place of its key's row in the pool, or of its page.
+static llvm::Error loadScales(LoadScalesOp op, Strand &strand) {
+  const KVView &view = strand.view(op.getView());
+  const HostTensor &scales = strand.tensor(op.getScales());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t key = strand.integer(op.getKey());
+  bool isPerPage = getScaledType(view.type, op.getPart() == KVPart::Values)
+                       .getGranularity() == Granularity::Page;
+  Elements result;
+  for (int64_t j = 0, e = op.getType().getNumElements(); j < e; ++j) {
+    llvm::Expected<KVRow> row = findItemRow(
+        view, op.getPart(), item, std::min<int64_t>(key + j, item.kv_len - 1));
+    if (!row)
+      return at(op, row.takeError());
+    Indices indices = row->indices;
+    if (auto paged = dyn_cast<PagedKVType>(view.type);
+        paged && paged.getFused())
+      indices.erase(indices.begin() + 1);
+    if (isPerPage)
+      indices = {indices.front(), item.kv_head};
+    for (auto [d, index] : llvm::enumerate(indices))
+      if (llvm::Error error =
+              checkIndex("index of dimension " + llvm::Twine(d) +
+                             " of the scales for key " + llvm::Twine(key + j),
+                         index, scales.getSize(d)))
+        return at(op, std::move(error));
+    result.floats.push_back(scales.getFloat(indices));
+  }
+  strand.set(op, std::make_shared<const Elements>(std::move(result)));
   return llvm::Error::success();
 }
 
@@ -486,6 +519,8 @@ llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
     return done(storeRows(store, strand));
   if (auto load = dyn_cast<LoadKVOp>(op))
     return done(loadKV(load, strand));
+  if (auto load = dyn_cast<LoadScalesOp>(op))
+    return done(loadScales(load, strand));
   if (auto store = dyn_cast<StoreKVOp>(op))
     return done(storeKV(store, strand));
   if (auto store = dyn_cast<StoreStateOp>(op))

@@ -163,7 +163,7 @@ llvm::Expected<Elements> readRows(mlir::Value source, mlir::Value item,
 /// Keys or values from `key` on; those past the last repeat it.
 llvm::Expected<Elements> readKV(mlir::Value view, mlir::Value item, KVPart part,
                                 int64_t key, int64_t rows, int64_t columns,
-                                Strand &strand);
+                                bool floats, Strand &strand);
 
 /// Columns `first`, `first + step`, ... of rows of `width` elements.
 Elements selectColumns(const Elements &source, int64_t rows, int64_t width,

@@ -105,7 +105,10 @@ static llvm::Expected<RuntimeValue> dot(DotOp op, Strand &strand) {
   llvm::Expected<ElementsRef> second = strand.operand(op, op.getB());
   if (!second)
     return second.takeError();
-  const std::vector<double> &a = (*first)->floats, &b = (*second)->floats;
+  const std::vector<double> &a = (*first)->floats;
+  std::vector<double> b = (*second)->floats;
+  if (b.empty()) // of i8
+    b.assign((*second)->integers.begin(), (*second)->integers.end());
   std::vector<double> result(m * n);
   if (op.getAcc())
     result = strand.floats(op.getAcc());

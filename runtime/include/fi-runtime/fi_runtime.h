@@ -82,8 +82,10 @@ typedef enum fi_dtype {
   FI_I32 = 3,
   FI_I64 = 4,
   FI_I8 = 5,
-  FI_I1 = 6,   /* one byte an element */
-  FI_INDEX = 7 /* 64 bits signed; interchangeable with FI_I64 */
+  FI_I1 = 6,    /* one byte an element */
+  FI_INDEX = 7, /* 64 bits signed; interchangeable with FI_I64 */
+  FI_F8E4M3FN = 8,
+  FI_F8E5M2 = 9
 } fi_dtype;
 
 /* A view of somebody's memory. Strides are in elements; NULL strides mean

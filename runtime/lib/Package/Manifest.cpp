@@ -132,10 +132,11 @@ private:
 
   static int32_t readDtype(const JsonReader &json) {
     std::string name = json.string();
-    for (int32_t dtype = FI_F32; dtype <= FI_INDEX; ++dtype)
+    for (int32_t dtype = FI_F32; dtype <= FI_F8E5M2; ++dtype)
       if (name == dtypeName(dtype))
         return dtype;
-    json.error("one of f32, f16, bf16, i32, i64, i8, i1, index");
+    json.error(
+        "one of f32, f16, bf16, i32, i64, i8, i1, index, f8E4M3FN, f8E5M2");
   }
 
   static std::vector<int64_t> readShape(const JsonReader &json) {
@@ -348,6 +349,27 @@ private:
       if (view.kind != ViewKind::Ragged && view.page == unknownSize)
         view.page = m.arguments[pool].shape[view.tokenDim()];
     }
+    if (!json.get("scales").isNull())
+      for (size_t i = 0; i < json.get("scales").size(); ++i)
+        readScales(json.get("scales")[i], view);
+  }
+
+  /// Scales of pages or tokens, whose sizes go with the pools'.
+  void readScales(const JsonReader &json, View &view) {
+    std::string per = json.at("per").string();
+    if (per != "page" && per != "token")
+      json.at("per").error("'page' or 'token'");
+    bool ragged = view.kind == ViewKind::Ragged;
+    if (ragged && per == "page")
+      json.at("per").error("'token' where there are no pages");
+    int32_t i = argument(json.at("name"), FI_GROUP_RUN);
+    size_t rank = per == "page" || ragged ? 2 : 3;
+    if (m.arguments[i].shape.size() != rank || m.arguments[i].dtype != FI_F32)
+      json.at("name").error("an argument of f32 with rank " +
+                            std::to_string(rank));
+    bool ofValues =
+        !json.get("values").isNull() && json.get("values").boolean();
+    view.scales.push_back({i, per == "token", ofValues});
   }
 
   /// Where an attention writes: a result, a temporary, or a pool of the caller.

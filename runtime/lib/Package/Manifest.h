@@ -79,6 +79,12 @@ struct View {
   /// lists of blocks of columns.
   int64_t blockRows = 0, blockColumns = 0;
   int32_t rowIndptr = none, columns = none;
+  /// Scales, one of each page or one of each token, and of each head.
+  struct Scales {
+    int32_t argument;
+    bool perToken, ofValues;
+  };
+  std::vector<Scales> scales;
   /// Views with equal tables share one analysis: the stage that has it.
   int32_t sharedTables = none;
 

@@ -332,6 +332,37 @@ fi_status PlanData::setPoolRules(const Manifest &manifest, const Stage &stage,
                 stage.name.c_str(), manifest.arguments[table].name.c_str(),
                 known, a.name.c_str(), maxPage);
   }
+  return setScaleRules(manifest, stage, lengths);
+}
+
+/// Scales cover what the tables reach, like the pools that they go with.
+fi_status PlanData::setScaleRules(const Manifest &manifest, const Stage &stage,
+                                  const ViewLengths &lengths) {
+  const View &view = stage.view;
+  bool ragged = view.kind == ViewKind::Ragged;
+  for (const View::Scales &scales : view.scales) {
+    // Dimensions of a pool without that of a fused one's parts.
+    int32_t token = view.tokenDim() - (view.fused ? 1 : 0);
+    int32_t head = view.headDim() - (view.fused ? 1 : 0);
+    FI_TRY(setRule(manifest, stage, scales.argument, scales.perToken ? head : 1,
+                   view.heads));
+    if (!ragged && scales.perToken)
+      FI_TRY(setRule(manifest, stage, scales.argument, token, lengths.page));
+    const Argument &a = manifest.arguments[scales.argument];
+    int32_t dim = ragged ? token : 0;
+    int64_t maxPage = scales.ofValues && view.valuePages != none
+                          ? lengths.maxValuePage
+                          : lengths.maxPage;
+    int64_t needed = ragged ? lengths.tokens : maxPage + 1;
+    SizeRule &rule = rules[size_t(a.indexInGroup) * maxRank + dim];
+    rule.least = std::max(rule.least, needed);
+    if (a.shape[dim] != unknownSize && a.shape[dim] < needed)
+      return fail(FI_INVALID_BATCH,
+                  "%s: operand '%s': expected scales of at least %" PRId64
+                  " %s, which the tables reach, but got %" PRId64,
+                  stage.name.c_str(), a.name.c_str(), needed,
+                  ragged ? "tokens" : "pages", a.shape[dim]);
+  }
   return FI_OK;
 }
 

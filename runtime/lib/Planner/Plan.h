@@ -118,6 +118,8 @@ private:
                     int32_t argument, int32_t dim, int64_t exact);
   fi_status setPoolRules(const Manifest &manifest, const Stage &stage,
                          const ViewLengths &lengths);
+  fi_status setScaleRules(const Manifest &manifest, const Stage &stage,
+                          const ViewLengths &lengths);
   fi_status buildStages(const Manifest &manifest, const Workers &crew,
                         const PlanOptions &options, Capacities *capacities);
   fi_status keepTables(const Manifest &manifest, bool borrow,

@@ -48,6 +48,10 @@ const char *dtypeName(int32_t dtype) {
     return "i1";
   case FI_INDEX:
     return "index";
+  case FI_F8E4M3FN:
+    return "f8E4M3FN";
+  case FI_F8E5M2:
+    return "f8E5M2";
   default:
     return "an unknown dtype";
   }
@@ -66,6 +70,8 @@ int64_t dtypeSize(int32_t dtype) {
     return 8;
   case FI_I8:
   case FI_I1:
+  case FI_F8E4M3FN:
+  case FI_F8E5M2:
     return 1;
   default:
     return 0;

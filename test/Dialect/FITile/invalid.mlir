@@ -285,7 +285,7 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   %a = arith.constant dense<0.0> : tensor<2x8xf32>
   %b = arith.constant dense<0.0> : tensor<2x8xbf16>
-  // expected-error @below {{'fi_tile.dot' op expected operands of one element type, or of f16, bf16 and f32 where the second one lies in a buffer, and a result of f32, but got 'tensor<2x8xf32>', 'tensor<2x8xbf16>' and 'tensor<2x2xf32>' [TILE9]}}
+  // expected-error @below {{'fi_tile.dot' op expected operands of one element type, or of f16, bf16 and f32 where the second one lies in a buffer, which may be of f8E4M3FN, f8E5M2 or i8 where the first is of f16 or bf16, and a result of f32, but got 'tensor<2x8xf32>', 'tensor<2x8xbf16>' and 'tensor<2x2xf32>' [TILE9]}}
   %0 = fi_tile.dot %a, %b transpose : tensor<2x8xf32>, tensor<2x8xbf16> -> tensor<2x2xf32>
   fi_tile.return
 }
@@ -598,4 +598,31 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   // expected-error @below {{'fi_tile.sink' op expected a normaliser that takes a sink, but got #fi.sum [TILE17]}}
   %a, %b = fi_tile.sink #fi.sum %o, %l, %l : tensor<16x64xf32>, tensor<16x1xf32>
   fi_tile.return
+}
+
+// -----
+
+!kv = !fi.ragged_kv<2x8xf32>
+func.func @f(%s: memref<?x2xf32>, %kv: !kv, %it: !fi_tile.item, %t: index) {
+  // expected-error @below {{expected a view that scales pages or tokens of keys, but got '!fi.ragged_kv<2x8xf32>' [TILE34]}}
+  %r = fi_tile.load_scales keys %s, %kv[%it, %t] : memref<?x2xf32>, !kv -> tensor<1x16xf32>
+  return
+}
+
+// -----
+
+!kv = !fi.ragged_kv<2x8x!fi.scaled<i8, per = token, by = f32>>
+func.func @f(%s: memref<?x2x2xf32>, %kv: !kv, %it: !fi_tile.item, %t: index) {
+  // expected-error @below {{expected scales of rank 2 of 'f32', but got 'memref<?x2x2xf32>' [TILE34]}}
+  %r = fi_tile.load_scales keys %s, %kv[%it, %t] : memref<?x2x2xf32>, !kv -> tensor<1x16xf32>
+  return
+}
+
+// -----
+
+!kv = !fi.ragged_kv<2x8x!fi.scaled<i8, per = token, by = f32>>
+func.func @f(%s: memref<?x2xf32>, %kv: !kv, %it: !fi_tile.item, %t: index) {
+  // expected-error @below {{expected a row or a column of 'f32', but got 'tensor<2x16xf32>' [TILE34]}}
+  %r = fi_tile.load_scales values %s, %kv[%it, %t] : memref<?x2xf32>, !kv -> tensor<2x16xf32>
+  return
 }

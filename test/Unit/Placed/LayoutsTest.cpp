@@ -94,6 +94,37 @@ const char *const kFigureTF32[16] = {
     "16:1 17:1 18:1 19:1", "20:1 21:1 22:1 23:1", "24:1 25:1 26:1 27:1",
     "28:1 29:1 30:1 31:1"};
 
+/// Two accumulators of mma.m16n8k16, of the even and of the odd columns of 16:
+/// lane t of a quad has c_0 of both in columns 4t and 4t + 1, c_1 in the two
+/// after them.
+const char *const kFigureC8[16] = {
+    "0:0 0:1 0:2 0:3 1:0 1:1 1:2 1:3 2:0 2:1 2:2 2:3 3:0 3:1 3:2 3:3",
+    "4:0 4:1 4:2 4:3 5:0 5:1 5:2 5:3 6:0 6:1 6:2 6:3 7:0 7:1 7:2 7:3",
+    "8:0 8:1 8:2 8:3 9:0 9:1 9:2 9:3 10:0 10:1 10:2 10:3 11:0 11:1 11:2 11:3",
+    "12:0 12:1 12:2 12:3 13:0 13:1 13:2 13:3 14:0 14:1 14:2 14:3 15:0 15:1 "
+    "15:2 15:3",
+    "16:0 16:1 16:2 16:3 17:0 17:1 17:2 17:3 18:0 18:1 18:2 18:3 19:0 19:1 "
+    "19:2 19:3",
+    "20:0 20:1 20:2 20:3 21:0 21:1 21:2 21:3 22:0 22:1 22:2 22:3 23:0 23:1 "
+    "23:2 23:3",
+    "24:0 24:1 24:2 24:3 25:0 25:1 25:2 25:3 26:0 26:1 26:2 26:3 27:0 27:1 "
+    "27:2 27:3",
+    "28:0 28:1 28:2 28:3 29:0 29:1 29:2 29:3 30:0 30:1 30:2 30:3 31:0 31:1 "
+    "31:2 31:3",
+    "0:4 0:5 0:6 0:7 1:4 1:5 1:6 1:7 2:4 2:5 2:6 2:7 3:4 3:5 3:6 3:7",
+    "4:4 4:5 4:6 4:7 5:4 5:5 5:6 5:7 6:4 6:5 6:6 6:7 7:4 7:5 7:6 7:7",
+    "8:4 8:5 8:6 8:7 9:4 9:5 9:6 9:7 10:4 10:5 10:6 10:7 11:4 11:5 11:6 11:7",
+    "12:4 12:5 12:6 12:7 13:4 13:5 13:6 13:7 14:4 14:5 14:6 14:7 15:4 15:5 "
+    "15:6 15:7",
+    "16:4 16:5 16:6 16:7 17:4 17:5 17:6 17:7 18:4 18:5 18:6 18:7 19:4 19:5 "
+    "19:6 19:7",
+    "20:4 20:5 20:6 20:7 21:4 21:5 21:6 21:7 22:4 22:5 22:6 22:7 23:4 23:5 "
+    "23:6 23:7",
+    "24:4 24:5 24:6 24:7 25:4 25:5 25:6 25:7 26:4 26:5 26:6 26:7 27:4 27:5 "
+    "27:6 27:7",
+    "28:4 28:5 28:6 28:7 29:4 29:5 29:6 29:7 30:4 30:5 30:6 30:7 31:4 31:5 "
+    "31:6 31:7"};
+
 /// The table of an atom in the same form.
 std::vector<std::string> tabulate(Atom atom) {
   AtomInfo info = getAtomInfo(atom);
@@ -123,6 +154,10 @@ TEST_F(LayoutsTest, FirstMultiplicandOfThePTXISA) {
 
 TEST_F(LayoutsTest, FirstMultiplicandOfTF32OfThePTXISA) {
   EXPECT_THAT(tabulate(Atom::MmaA32), ::testing::ElementsAreArray(kFigureTF32));
+}
+
+TEST_F(LayoutsTest, AccumulatorsOfEvenAndOddColumns) {
+  EXPECT_THAT(tabulate(Atom::MmaC8), ::testing::ElementsAreArray(kFigureC8));
 }
 
 // Partial results lie as a block of that does.
@@ -174,7 +209,7 @@ void expectEach(const RegisterLayout &layout, int64_t rows, int64_t columns,
 
 // Also where nothing is a power of two.
 TEST_F(LayoutsTest, EveryElementHasOneHolder) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32, Atom::MmaC8}) {
     AtomInfo info = getAtomInfo(atom);
     for (int64_t repRows : {1, 2, 3})
       for (int64_t repColumns : {1, 2, 5, 11})
@@ -201,7 +236,7 @@ TEST_F(LayoutsTest, EveryElementHasOneHolder) {
 
 // What a lane holds of a slice are the rows and columns of its elements.
 TEST_F(LayoutsTest, SlicesFollowTheirParents) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32, Atom::MmaC8}) {
     AtomInfo info = getAtomInfo(atom);
     FragAttr parent = frag(atom, 2, 3, 2);
     int64_t rows = info.rows * 4, columns = info.columns * 3;
@@ -229,7 +264,7 @@ TEST_F(LayoutsTest, SlicesFollowTheirParents) {
 
 // The lowering adds what lane and warp contribute to each register's part.
 TEST_F(LayoutsTest, PositionsAreSums) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32, Atom::MmaC8}) {
     AtomInfo info = getAtomInfo(atom);
     FragAttr parent = frag(atom, 2, 3, 3);
     RegisterLayout layout = of(tile(info.rows * 6, info.columns * 3, parent));

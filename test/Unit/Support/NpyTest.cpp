@@ -89,6 +89,19 @@ TEST(Npy, ReadsBFloat16) {
               HasSubstr("named *.bf16.npy"));
 }
 
+TEST(Npy, ReadsFloatsOfEightBitsByTheirFile) {
+  std::string data = bytesOf<uint8_t>({0x3c, 0x81});
+  HostTensor e4m3 = parse(npy(dict("|u1", "(2,)"), data), "k.f8E4M3FN.npy");
+  EXPECT_EQ(e4m3.getType(), DType::F8E4M3FN);
+  EXPECT_EQ(e4m3.getFloat({0}), 1.5);
+  EXPECT_EQ(e4m3.getFloat({1}), -0x1p-9);
+  HostTensor e5m2 = parse(npy(dict("|V1", "(2,)"), data), "k.f8E5M2.npy");
+  EXPECT_EQ(e5m2.getFloat({0}), 1.0);
+  EXPECT_EQ(e5m2.getFloat({1}), -0x1p-16);
+  EXPECT_THAT(errorOf(npy(dict("|u1", "(2,)"), data)),
+              HasSubstr("named *.f8E4M3FN.npy or *.f8E5M2.npy"));
+}
+
 TEST(Npy, ReordersFortranOrder) {
   // [[0, 1, 2], [3, 4, 5]] by columns.
   HostTensor tensor = parse(

@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace fi;
 
 /// Version 1: the first.
-/// Version 2: fi.attention has a group of operands more, the last.
+/// Version 2: fi.attention has a group of operands more, the last, and views of
+/// pages and of tokens one of scales.
 static constexpr uint64_t kVersion = 2;
 
 namespace {
@@ -31,7 +32,8 @@ enum class TypeCode : uint64_t {
   Segments,
   TwoTablesKV, // as PagedKV
   LatentKV,
-  BsrKV
+  BsrKV,
+  Scaled
 };
 enum class AttrCode : uint64_t {
   Softmax,
@@ -142,6 +144,13 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           code(TypeCode::Segments);
           return success();
         })
+        .Case([&](ScaledType scaled) {
+          code(TypeCode::Scaled);
+          writer.writeType(scaled.getStorage());
+          writer.writeVarInt(static_cast<uint64_t>(scaled.getGranularity()));
+          writer.writeType(scaled.getBy());
+          return success();
+        })
         .Default([](Type) { return failure(); });
   }
 
@@ -164,6 +173,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return readState(reader);
     case TypeCode::Segments:
       return SegmentsType::get(getContext());
+    case TypeCode::Scaled:
+      return readScaled(reader);
     }
     reader.emitError()
         << "expected the code of a type of dialect 'fi', but got " << code;
@@ -253,6 +264,20 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     return StateType::getChecked([&] { return reader.emitError(); },
                                  getContext(), rows, heads, dim, element,
                                  normaliser, segmented);
+  }
+
+  Type readScaled(DialectBytecodeReader &reader) const {
+    Type storage, by;
+    Granularity granularity;
+    if (failed(reader.readType(storage)) ||
+        failed(readEnum<Granularity>(
+            reader, "what shares a scale",
+            [](uint32_t number) { return symbolizeGranularity(number); },
+            granularity)) ||
+        failed(reader.readType(by)))
+      return {};
+    return ScaledType::getChecked([&] { return reader.emitError(); },
+                                  getContext(), storage, granularity, by);
   }
 
   static LogicalResult readOrder(DialectBytecodeReader &reader,

@@ -32,15 +32,24 @@ void FIDialect::registerTypes() {
 // Checks and spelling shared by the views
 //===----------------------------------------------------------------------===//
 
-static bool isElement(Type type) {
-  return isa<Float32Type, Float16Type, BFloat16Type>(type);
+/// Views of some layouts take scales.
+static bool isElement(Type type, bool takesScales) {
+  return isa<Float32Type, Float16Type, BFloat16Type>(type) ||
+         (takesScales && isa<ScaledType>(type));
+}
+
+/// What a pool holds of elements of that type.
+static Type storedAs(Type element) {
+  if (auto scaled = dyn_cast<ScaledType>(element))
+    return scaled.getStorage();
+  return element;
 }
 
 /// KV1 to KV4.
 static LogicalResult
 verifyKV(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t heads,
          int64_t dim, int64_t valueDim, Type element, Type valueElement,
-         Type index) {
+         Type index, bool takesScales = false) {
   if (heads <= 0)
     return emitError() << "expected at least 1 head, but got " << heads
                        << " [KV1]";
@@ -51,10 +60,10 @@ verifyKV(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t heads,
                          << " to be a multiple of 8 up to " << kMaxHeadDim
                          << ", but got " << size << " [KV2]";
   for (Type type : {element, valueElement})
-    if (!isElement(type))
-      return emitError() << "expected elements of type f32, f16 or bf16, but "
-                            "got "
-                         << type << " [KV3]";
+    if (!isElement(type, takesScales))
+      return emitError() << "expected elements of type f32, f16"
+                         << (takesScales ? ", bf16 or !fi.scaled" : " or bf16")
+                         << ", but got " << type << " [KV3]";
   if (!index.isSignlessInteger(32) && !index.isSignlessInteger(64))
     return emitError() << "expected tables of i32 or i64, but got " << index
                        << " [KV4]";
@@ -138,6 +147,50 @@ static Value add(OpBuilder &b, Location loc, Value x, Value y) {
 }
 
 //===----------------------------------------------------------------------===//
+// ScaledType
+//===----------------------------------------------------------------------===//
+
+Type ScaledType::parse(AsmParser &parser) {
+  Type storage, by;
+  StringRef granularity;
+  SMLoc loc = parser.getCurrentLocation(), granularityLoc;
+  if (parser.parseLess() || parser.parseType(storage) || parser.parseComma() ||
+      parser.parseKeyword("per") || parser.parseEqual() ||
+      parser.getCurrentLocation(&granularityLoc) ||
+      parser.parseKeyword(&granularity) || parser.parseComma() ||
+      parser.parseKeyword("by") || parser.parseEqual() ||
+      parser.parseType(by) || parser.parseGreater())
+    return {};
+  std::optional<Granularity> per = symbolizeGranularity(granularity);
+  if (!per) {
+    parser.emitError(granularityLoc,
+                     "expected one of tensor, head, page, token, but got '")
+        << granularity << "'";
+    return {};
+  }
+  return parser.getChecked<ScaledType>(loc, parser.getContext(), storage, *per,
+                                       by);
+}
+
+void ScaledType::print(AsmPrinter &printer) const {
+  printer << '<' << getStorage()
+          << ", per = " << stringifyGranularity(getGranularity())
+          << ", by = " << getBy() << '>';
+}
+
+LogicalResult
+ScaledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   Type storage, Granularity, Type by) {
+  if (!isCode(storage))
+    return emitError() << "expected a storage type of f8E4M3FN, f8E5M2 or i8, "
+                          "but got "
+                       << storage << " [QNT1]";
+  if (!by.isF32())
+    return emitError() << "expected scales of f32, but got " << by << " [QNT2]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // PagedKVType
 //===----------------------------------------------------------------------===//
 
@@ -194,7 +247,8 @@ PagedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a page size of at least 1 or ?, but got "
                        << page << " [KV1]";
   if (failed(verifyKV(emitError, heads, dim, valueDim, element, valueElement,
-                      index)))
+                      index,
+                      /*takesScales=*/true)))
     return failure();
   if (fused && (dim != valueDim || element != valueElement))
     return emitError() << "expected a fused pool to have keys and values of "
@@ -207,8 +261,10 @@ PagedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 int64_t PagedKVType::getKVHeads() const { return getHeads(); }
 int64_t PagedKVType::getKeyDim() const { return getDim(); }
 int64_t PagedKVType::getValueDim() const { return getValueDimension(); }
-Type PagedKVType::getKeyType() const { return getElement(); }
-Type PagedKVType::getValueType() const { return getValueElement(); }
+Type PagedKVType::getKeyType() const { return storedAs(getElement()); }
+Type PagedKVType::getValueType() const { return storedAs(getValueElement()); }
+Type PagedKVType::getKeyScheme() const { return getElement(); }
+Type PagedKVType::getValueScheme() const { return getValueElement(); }
 Type PagedKVType::getIndexType() const { return getIndex(); }
 int64_t PagedKVType::getPageSize() const { return getPage(); }
 
@@ -307,15 +363,23 @@ LogicalResult
 RaggedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t heads, int64_t dim, int64_t valueDim, Type element,
                      Type valueElement, HeadOrder order, Type index) {
-  return verifyKV(emitError, heads, dim, valueDim, element, valueElement,
-                  index);
+  for (Type type : {element, valueElement})
+    if (auto scaled = dyn_cast<ScaledType>(type);
+        scaled && scaled.getGranularity() == Granularity::Page)
+      return emitError() << "expected scales per tensor, head or token where "
+                            "there are no pages, but got "
+                         << type << " [QNT3]";
+  return verifyKV(emitError, heads, dim, valueDim, element, valueElement, index,
+                  /*takesScales=*/true);
 }
 
 int64_t RaggedKVType::getKVHeads() const { return getHeads(); }
 int64_t RaggedKVType::getKeyDim() const { return getDim(); }
 int64_t RaggedKVType::getValueDim() const { return getValueDimension(); }
-Type RaggedKVType::getKeyType() const { return getElement(); }
-Type RaggedKVType::getValueType() const { return getValueElement(); }
+Type RaggedKVType::getKeyType() const { return storedAs(getElement()); }
+Type RaggedKVType::getValueType() const { return storedAs(getValueElement()); }
+Type RaggedKVType::getKeyScheme() const { return getElement(); }
+Type RaggedKVType::getValueScheme() const { return getValueElement(); }
 Type RaggedKVType::getIndexType() const { return getIndex(); }
 int64_t RaggedKVType::getPageSize() const { return 0; }
 

@@ -66,6 +66,56 @@ static LogicalResult verifyOrigin(KVViewOpInterface op, Type index) {
   return success();
 }
 
+/// QNT4: the scales that the schemes ask for. Of a token there is one where the
+/// pool has a row: `tokens` are the pool's sizes but the last, and those of the
+/// parts of a fused one.
+static LogicalResult verifyScales(KVViewOpInterface op,
+                                  KVViewTypeInterface view,
+                                  ArrayRef<int64_t> tokens) {
+  ValueRange scales = op.getViewScales();
+  SmallVector<std::pair<StringRef, ScaledType>> wanted;
+  for (bool wantValues : {false, true})
+    if (ScaledType scaled = getScaledType(view, wantValues))
+      wanted.push_back({wantValues ? "values" : "keys", scaled});
+  if (scales.size() != wanted.size())
+    return op->emitOpError("expected ")
+           << wanted.size() << " operands 'scales', one for each of keys and "
+           << "values that the view's type scales, but got " << scales.size()
+           << " [QNT4]";
+  for (auto [want, scale] : llvm::zip(wanted, scales)) {
+    auto [name, scheme] = want;
+    SmallVector<int64_t> shape;
+    switch (scheme.getGranularity()) {
+    case Granularity::Tensor:
+      break;
+    case Granularity::Head:
+      shape = {view.getKVHeads()};
+      break;
+    case Granularity::Page:
+      shape = {ShapedType::kDynamic, view.getKVHeads()};
+      break;
+    case Granularity::Token:
+      shape.assign(tokens.begin(), tokens.end());
+      break;
+    }
+    auto shaped = dyn_cast<ShapedType>(scale.getType());
+    bool isNumber = scheme.getGranularity() == Granularity::Tensor;
+    if (isNumber ? static_cast<bool>(shaped)
+                 : !shaped || !shapeFits(shaped.getShape(), shape)) {
+      InFlightDiagnostic diag = op->emitOpError("expected the scales of ");
+      diag << name << " to be ";
+      if (isNumber)
+        diag << "a number of f32";
+      else
+        diag << "of shape " << shapeText(shape);
+      return diag << ", one for each "
+                  << stringifyGranularity(scheme.getGranularity())
+                  << ", but got " << scale.getType() << " [QNT4]";
+    }
+  }
+  return success();
+}
+
 /// The pools' names, which are their parts.
 static constexpr StringLiteral kPools[] = {"keys", "values"};
 static constexpr StringLiteral kFusedPool[] = {"pool"};
@@ -165,8 +215,16 @@ LogicalResult PagedViewOp::verify() {
       failed(verifyPageTables(*this, getTables(), type.getDense(),
                               type.getTwoTables(), type.getIndexType())))
     return failure();
+  SmallVector<int64_t> tokens = {ShapedType::kDynamic, type.getPage(),
+                                 type.getHeads()};
+  if (!nhd)
+    std::swap(tokens[1], tokens[2]);
+  if (failed(verifyScales(*this, type, tokens)))
+    return failure();
   return verifyOrigin(*this, type.getIndexType());
 }
+
+ValueRange PagedViewOp::getViewScales() { return getScales(); }
 
 SmallVector<Value> PagedViewOp::getPageTables() {
   unsigned first = getType().getDense() ? 0 : 1;
@@ -231,7 +289,16 @@ template <typename OpTy> static LogicalResult verifyTokens(OpTy op) {
   return verifyOrigin(op, type.getIndexType());
 }
 
-LogicalResult RaggedViewOp::verify() { return verifyTokens(*this); }
+LogicalResult RaggedViewOp::verify() {
+  if (failed(verifyTokens(*this)))
+    return failure();
+  SmallVector<int64_t> tokens = {ShapedType::kDynamic, getType().getHeads()};
+  if (getType().getOrder() == HeadOrder::HND)
+    std::swap(tokens[0], tokens[1]);
+  return verifyScales(*this, getType(), tokens);
+}
+
+ValueRange RaggedViewOp::getViewScales() { return getScales(); }
 
 SmallVector<Value> RaggedViewOp::getPageTables() { return {}; }
 

@@ -108,8 +108,40 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
 bool multipliesF32(AttentionOp op) {
   auto view = op.getViewType();
   Type query = op.getQueryType().getElementType();
-  return op.getPairing() || query != view.getKeyType() || query.isF32() ||
-         view.getValueType().isF32();
+  return op.getPairing() || query.isF32() || view.getValueType().isF32() ||
+         (query != view.getKeyType() && !getScaledType(view, false));
+}
+
+/// Bytes of rows that are computed for a product and lie in shared memory once
+/// more: those of queries and keys that regions transform, in f32, by halves,
+/// and of codes, as numbers of the query's type, that products do not convert
+/// themselves (PlaceOperands.cpp).
+struct ComputedBytes {
+  int64_t perRow = 0, perKey = 0;
+};
+ComputedBytes getComputedBytes(AttentionOp op) {
+  auto view = op.getViewType();
+  ComputedBytes bytes;
+  Type query = op.getQueryType().getElementType();
+  auto staged = [&](bool wantValues) -> int64_t {
+    ScaledType scheme = getScaledType(view, wantValues);
+    int64_t dim = wantValues ? view.getValueDim() : view.getKeyDim();
+    bool hasOwnScales =
+        scheme && (scheme.getGranularity() == Granularity::Page ||
+                   scheme.getGranularity() == Granularity::Token);
+    if (!scheme ||
+        (!query.isF32() && dim % 32 == 0 && !(wantValues && hasOwnScales)))
+      return 0;
+    int64_t row = llvm::alignTo(dim, 16) * query.getIntOrFloatBitWidth() / 8;
+    return (row / 16 | 1) * 16;
+  };
+  if (op.getPairing())
+    bytes.perRow = bytes.perKey =
+        2 * (llvm::alignTo(view.getKeyDim() / 2, 16) + 4) * 4;
+  else
+    bytes.perKey = staged(/*wantValues=*/false);
+  bytes.perKey += staged(/*wantValues=*/true);
+  return bytes;
 }
 
 /// A warp's accumulator and scores have to fit into its registers: 32 rows a
@@ -128,8 +160,12 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   // Few rows: memory is the limit. Warps take key tiles in turn, each with a
   // ring of its own, and share their states at the end.
   int64_t keyWarps = dim % 32 == 0 ? 4 : 1;
+  // As many bytes of keys on their way, whatever an element takes.
+  auto view = op.getViewType();
+  int64_t fewKeys =
+      isCode(view.getKeyType()) && isCode(view.getValueType()) ? 32 : 16;
   SmallVector<Attribute> bodies = {
-      make(16, 16, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
+      make(16, fewKeys, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
   if (multipliesF32(op)) {
     bodies.push_back(
         make(64, 64, /*maxRows=*/0, /*warps=*/4, /*keyWarps=*/1, /*stages=*/2));
@@ -187,16 +223,13 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
           stages = schedule.getStages();
-  // Rows that regions transform lie there once more, in f32, by halves.
-  int64_t computed = 0;
-  if (op.getPairing())
-    computed = 2 * (llvm::alignTo(view.getKeyDim() / 2, 16) + 4) * 4;
+  ComputedBytes computed = getComputedBytes(op);
   while (true) {
-    int64_t ring = (keyBytes * stages + computed) * keys * keyWarps;
+    int64_t ring = (keyBytes * stages + computed.perKey) * keys * keyWarps;
     // Groups of warps have a query each.
     int64_t queries = rowBytes * rows * keyWarps;
     if (multipliesF32(op))
-      queries += computed * rows * keyWarps;
+      queries += computed.perRow * rows * keyWarps;
     if (queries + ring <= limit)
       break;
     if (rows > kLeast && queries >= ring) {

@@ -47,16 +47,18 @@ struct FITileAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
 
   AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
-    StringRef name = llvm::TypeSwitch<Attribute, StringRef>(attr)
-                         .Case([](FragAttr a) {
-                           return a.getAtom() == Atom::MmaC ? "acc" : "a";
-                         })
-                         .Case([](SliceAttr a) {
-                           return a.getDim() == 1 ? "row" : "column";
-                         })
-                         .Case([](PartialAttr) { return "partial"; })
-                         .Case([](SmemAttr) { return "smem"; })
-                         .Default([](Attribute) { return ""; });
+    StringRef name =
+        llvm::TypeSwitch<Attribute, StringRef>(attr)
+            .Case([](FragAttr a) {
+              return a.getAtom() == Atom::MmaC || a.getAtom() == Atom::MmaC8
+                         ? "acc"
+                         : "a";
+            })
+            .Case(
+                [](SliceAttr a) { return a.getDim() == 1 ? "row" : "column"; })
+            .Case([](PartialAttr) { return "partial"; })
+            .Case([](SmemAttr) { return "smem"; })
+            .Default([](Attribute) { return ""; });
     os << name;
     return name.empty() ? AliasResult::NoAlias : AliasResult::OverridableAlias;
   }

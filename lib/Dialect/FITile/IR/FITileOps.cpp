@@ -52,7 +52,7 @@ static RankedTensorType tileType(Value value) {
 static bool widens(Type from, Type to) {
   if (from == to)
     return true;
-  return isa<FloatType>(from) && isa<FloatType>(to) &&
+  return (isa<FloatType>(from) || isCode(from)) && isa<FloatType>(to) &&
          from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
 }
 
@@ -403,6 +403,27 @@ LogicalResult LoadKVOp::verify() {
   return verifyKV(*this, getView(), getPart(), getType(), /*load=*/true);
 }
 
+LogicalResult LoadScalesOp::verify() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  ScaledType scheme = getScaledType(view, getPart() == KVPart::Values);
+  bool isPerPage = scheme && scheme.getGranularity() == Granularity::Page;
+  if (!isPerPage && !(scheme && scheme.getGranularity() == Granularity::Token))
+    return emitOpError("expected a view that scales pages or tokens of ")
+           << (getPart() == KVPart::Values ? "values" : "keys") << ", but got "
+           << getView().getType() << " [TILE34]";
+  auto memory = cast<MemRefType>(getScales().getType());
+  int64_t rank = isPerPage || view.getPageSize() == 0 ? 2 : 3;
+  if (memory.getRank() != rank || memory.getElementType() != scheme.getBy())
+    return emitOpError("expected scales of rank ")
+           << rank << " of " << scheme.getBy() << ", but got " << memory
+           << " [TILE34]";
+  if ((getType().getDimSize(0) != 1 && getType().getDimSize(1) != 1) ||
+      getType().getElementType() != scheme.getBy())
+    return emitOpError("expected a row or a column of ")
+           << scheme.getBy() << ", but got " << getType() << " [TILE34]";
+  return success();
+}
+
 LogicalResult StoreKVOp::verify() {
   return verifyKV(*this, getView(), getPart(), tileType(getTile()),
                   /*load=*/false);
@@ -610,12 +631,14 @@ LogicalResult DotOp::verify() {
   auto isMultiplied = [](Type element) {
     return element.isF16() || element.isBF16() || element.isF32();
   };
+  bool isConverted = isCode(b.element) && !a.element.isF32();
   bool inBuffers = isa<BufType>(getB().getType()) && isMultiplied(a.element) &&
-                   isMultiplied(b.element);
+                   (isMultiplied(b.element) || isConverted);
   if ((a.element != b.element && !inBuffers) || !c.getElementType().isF32())
     return emitOpError("expected operands of one element type, or of f16, bf16 "
-                       "and f32 where the second one lies in a buffer, and a "
-                       "result of f32, but got ")
+                       "and f32 where the second one lies in a buffer, which "
+                       "may be of f8E4M3FN, f8E5M2 or i8 where the first is of "
+                       "f16 or bf16, and a result of f32, but got ")
            << getA().getType() << ", " << getB().getType() << " and " << c
            << " [TILE9]";
   return success();

@@ -34,6 +34,8 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
     return {16, 16, 8};
   case Atom::MmaA32:
     return {16, 4, 2};
+  case Atom::MmaC8:
+    return {16, 16, 8};
   }
   return {0, 0, 0};
 }
@@ -43,10 +45,14 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
 // column 2 * thread + i % 2; element a_i in row groupID (i in 0, 1, 4, 5) or
 // groupID + 8, column 2 * thread + i % 2, plus 8 for i >= 4. "Matrix Fragments
 // for mma.m16n8k4 with .tf32": element a_i in row groupID (i = 0) or
-// groupID + 8, column thread.
+// groupID + 8, column thread. Of two accumulators of which the first has the
+// even columns of 16, the second the odd ones, a lane has 4 columns side by
+// side.
 Position fi::tile::getAtomPosition(Atom atom, int64_t reg, int64_t lane) {
   if (atom == Atom::MmaA32)
     return {lane / kQuad + 8 * reg, lane % kQuad};
+  if (atom == Atom::MmaC8)
+    return {lane / kQuad + 8 * (reg / 4), lane % kQuad * 4 + reg % 4};
   Position position = {lane / kQuad + 8 * (reg / 2 % 2),
                        lane % kQuad * 2 + reg % 2};
   if (atom == Atom::MmaA16)
@@ -169,6 +175,12 @@ int64_t fi::tile::getChunkOffset(SmemAttr layout, int64_t row, int64_t chunk) {
   return row * layout.getPitch() + chunk * kChunkBytes;
 }
 
+int64_t fi::tile::getCopyBytes(BufType type) {
+  int64_t bytes =
+      type.getColumns() * type.getElement().getIntOrFloatBitWidth() / 8;
+  return bytes % kChunkBytes == 0 ? kChunkBytes : kChunkBytes / 2;
+}
+
 SmemAttr fi::tile::getSmemLayout(MLIRContext *context, int64_t columns,
                                  Type element) {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
@@ -241,7 +253,8 @@ Position RegisterLayout::getRegisterPart(int64_t reg) const {
   case Kind::Columns: {
     int64_t perBlock = atom.registers / 2, inBlock = reg % perBlock;
     // Registers of the atom's first row.
-    int64_t atomReg = inBlock < 2 ? inBlock : inBlock + 2;
+    int64_t atomReg =
+        inBlock < 2 || frag.getAtom() == Atom::MmaC8 ? inBlock : inBlock + 2;
     return {0, reg / perBlock * atom.columns +
                    getAtomPosition(frag.getAtom(), atomReg, 0).column};
   }
@@ -264,7 +277,9 @@ Position RegisterLayout::getPosition(int64_t reg, int64_t lane,
 int64_t RegisterLayout::getNeighbours() const {
   bool single = kind == Kind::Rows || kind == Kind::Partial ||
                 frag.getAtom() == Atom::MmaA32;
-  return single ? 1 : 2;
+  if (single)
+    return 1;
+  return frag.getAtom() == Atom::MmaC8 ? 4 : 2;
 }
 
 std::string fi::tile::drawLayout(RankedTensorType type) {

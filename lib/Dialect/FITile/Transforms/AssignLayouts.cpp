@@ -9,13 +9,18 @@
 // and all other tiles follow, so that elementwise work and row reductions stay
 // within lanes that share rows. First operands of 16 bits are multiplicand
 // fragments: a change of layout that moves no register. Tiles of keys that are
-// computed are spread over as many warps as have blocks of 16 rows.
+// computed are spread over as many warps as have blocks of 16 rows. What a
+// product with codes of values accumulates has its even and its odd columns
+// apart as long as a loop carries it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <numeric>
 
 namespace fi::tile {
@@ -70,6 +75,14 @@ struct AssignLayoutsPass
     });
     if (result.wasInterrupted())
       return signalPassFailure();
+    kernel.walk([&](DotOp dot) {
+      if (!dot.getTranspose() &&
+          isCode(ShapedTile(dot.getB().getType()).element) &&
+          !ShapedTile(dot.getA().getType()).element.isF32())
+        splitColumns(dot.getResult());
+    });
+    while (!split.empty())
+      followSplit(split.pop_back_val());
     result = kernel.walk([&](DotOp dot) {
       auto tile = dyn_cast<RankedTensorType>(dot.getA().getType());
       if (!tile)
@@ -139,6 +152,118 @@ private:
     return frag(atom, repColumns);
   }
 
+  static RankedTensorType splitType(RankedTensorType type) {
+    auto frag = cast<FragAttr>(type.getEncoding());
+    return RankedTensorType::get(
+        type.getShape(), type.getElementType(),
+        FragAttr::get(type.getContext(), Atom::MmaC8, frag.getRepRows(),
+                      frag.getRepColumns() / 2, frag.getWarps()));
+  }
+  static bool isSplit(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    auto frag =
+        type ? dyn_cast_or_null<FragAttr>(type.getEncoding()) : FragAttr();
+    return frag && frag.getAtom() == Atom::MmaC8;
+  }
+
+  void splitColumns(Value value) {
+    if (isSplit(value))
+      return;
+    value.setType(splitType(cast<RankedTensorType>(value.getType())));
+    split.push_back(value);
+  }
+
+  /// Operands that are made anew for each user are made in the layout.
+  void splitOperand(OpOperand &operand) {
+    Operation *def = operand.get().getDefiningOp();
+    if (isSplit(operand.get()))
+      return;
+    if (!isa_and_nonnull<arith::ConstantOp, BroadcastOp, tensor::SplatOp>(def))
+      return splitColumns(operand.get());
+    OpBuilder b(operand.getOwner());
+    Operation *clone = b.clone(*def);
+    RankedTensorType type =
+        splitType(cast<RankedTensorType>(def->getResult(0).getType()));
+    clone->getResult(0).setType(type);
+    if (auto constant = dyn_cast<arith::ConstantOp>(clone))
+      constant.setValueAttr(
+          cast<DenseElementsAttr>(constant.getValue()).resizeSplat(type));
+    operand.set(clone->getResult(0));
+  }
+
+  static bool isElementwise(Operation *op, Value like) {
+    return op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+           isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+           isa<RankedTensorType>(op->getResult(0).getType()) &&
+           cast<RankedTensorType>(op->getResult(0).getType()).getShape() ==
+               cast<RankedTensorType>(like.getType()).getShape();
+  }
+
+  /// What is computed from a split tile, and what it is computed from.
+  void followSplit(Value value) {
+    auto shape = cast<RankedTensorType>(value.getType()).getShape();
+    auto ofLoop = [&](ForKeysOp loop, unsigned number) {
+      splitOperand(loop.getInitsMutable()[number]);
+      splitColumns(loop.getCarried()[number]);
+      splitOperand(
+          loop.getBody().front().getTerminator()->getOpOperand(number));
+      splitColumns(loop.getResult(number));
+    };
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto loop = dyn_cast<ForKeysOp>(argument.getOwner()->getParentOp()))
+        ofLoop(loop, argument.getArgNumber() - 1);
+    } else {
+      Operation *def = value.getDefiningOp();
+      unsigned number = cast<OpResult>(value).getResultNumber();
+      if (auto dot = dyn_cast<DotOp>(def)) {
+        if (dot.getAcc())
+          splitOperand(dot.getAccMutable()[0]);
+      } else if (auto loop = dyn_cast<ForKeysOp>(def)) {
+        ofLoop(loop, number);
+      } else if (auto branch = dyn_cast<scf::IfOp>(def)) {
+        splitOperand(branch.thenYield()->getOpOperand(number));
+        splitOperand(branch.elseYield()->getOpOperand(number));
+      } else if (isElementwise(def, value)) {
+        for (OpOperand &operand : def->getOpOperands())
+          if (auto tile = dyn_cast<RankedTensorType>(operand.get().getType());
+              tile && tile.getShape() == shape)
+            splitOperand(operand);
+      }
+    }
+    bool endsLoop = value.getDefiningOp<ForKeysOp>() != nullptr;
+    SmallVector<OpOperand *> others;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      unsigned number = use.getOperandNumber();
+      if (auto loop = dyn_cast<ForKeysOp>(user))
+        ofLoop(loop, number - 1);
+      else if (auto yield = dyn_cast<tile::YieldOp>(user))
+        ofLoop(cast<ForKeysOp>(yield->getParentOp()), number);
+      else if (auto yield = dyn_cast<scf::YieldOp>(user))
+        splitColumns(yield->getParentOp()->getResult(number));
+      else if (isa<DotOp>(user) || (!endsLoop && isElementwise(user, value)))
+        splitColumns(user->getResult(0));
+      else
+        others.push_back(&use);
+    }
+    // Everything else has columns side by side.
+    Value whole;
+    for (OpOperand *use : others) {
+      if (!whole) {
+        OpBuilder b(&getContext());
+        b.setInsertionPointAfterValue(value);
+        auto type = cast<RankedTensorType>(value.getType());
+        whole = RelayoutOp::create(
+            b, value.getLoc(),
+            RankedTensorType::get(shape, type.getElementType(),
+                                  layoutOf(shape[0], shape[1])),
+            value);
+      }
+      use->set(whole);
+    }
+  }
+
+  SmallVector<Value> split;
   /// Rows of a fragment.
   static constexpr int64_t kRows = 16;
   int64_t warps = 0;

@@ -30,6 +30,8 @@ struct LegalizeDtypesPass
           cast<RankedTensorType>(dot.getA().getType()).getElementType();
       bool legal = element.isF32() || (element.isBF16() && bf16Dot) ||
                    (element.isF16() && f16Dot);
+      // Products that know f16 convert what they read of a buffer.
+      legal &= f16Dot || element.isF32() || !isLoadedFromCodes(dot.getB());
       if (!legal)
         dots.push_back(dot);
     });
@@ -42,6 +44,15 @@ struct LegalizeDtypesPass
       if (op->use_empty())
         op->erase();
     });
+  }
+
+  static bool isLoadedFromCodes(Value value) {
+    auto load = value.getDefiningOp<LoadKVOp>();
+    if (!load)
+      return false;
+    auto view = cast<KVViewTypeInterface>(load.getView().getType());
+    return isCode(load.getPart() == KVPart::Values ? view.getValueType()
+                                                   : view.getKeyType());
   }
 
   /// `value` in f32: without its rounding, or loaded so, or extended.

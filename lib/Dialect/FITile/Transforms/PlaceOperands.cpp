@@ -36,6 +36,7 @@ struct PlaceOperandsPass
     known.clear();
     staged.clear();
     lastChannel = {};
+    asCodes.clear();
     llvm::SetVector<Operation *> loads;
     SmallVector<OpOperand *> computed;
     WalkResult result = getOperation().walk([&](DotOp dot) {
@@ -44,6 +45,13 @@ struct PlaceOperandsPass
         Operation *def = value.getDefiningOp();
         if (isa_and_nonnull<LoadRowsOp, LoadKVOp>(def)) {
           loads.insert(def);
+          // Codes that no product takes are converted where they are staged.
+          if (isCode(elementInMemory(def))) {
+            if (takesCodes(operand))
+              asCodes.insert(&operand);
+            else
+              computed.push_back(&operand);
+          }
           continue;
         }
         bool isSecond = operand.getOperandNumber() == 1;
@@ -81,6 +89,20 @@ private:
     while (parent && !isa<ForKeysOp, scf::ForOp>(parent))
       parent = parent->getParentOp();
     return parent;
+  }
+
+  /// Whether a product converts the codes that a buffer holds: those of keys
+  /// where rows of the query lie in one too, those of values where weights are
+  /// in registers. What it reads at once is of 32 columns.
+  static bool takesCodes(OpOperand &operand) {
+    auto dot = cast<DotOp>(operand.getOwner());
+    auto a = dyn_cast<RankedTensorType>(dot.getA().getType());
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    return operand.getOperandNumber() == 1 && a &&
+           (a.getElementType().isF16() || a.getElementType().isBF16()) &&
+           type.getDimSize(1) % 32 == 0 &&
+           dot.getTranspose() ==
+               isa_and_nonnull<LoadRowsOp>(dot.getA().getDefiningOp());
   }
 
   /// What `value` is computed from, element by element.
@@ -173,6 +195,8 @@ private:
                                 stepAttr);
     if (element == type.getElementType())
       return read;
+    if (element.isInteger())
+      return arith::SIToFPOp::create(b, loc, type, read);
     return arith::ExtFOp::create(b, loc, type, read);
   }
 
@@ -205,7 +229,8 @@ private:
     Value whole;
     for (OpOperand &use : llvm::make_early_inc_range(tile.getUses())) {
       Operation *user = use.getOwner();
-      if (isa<DotOp>(user) && use.getOperandNumber() < 2) {
+      if (isa<DotOp>(user) && use.getOperandNumber() < 2 &&
+          (!isCode(element) || asCodes.contains(&use))) {
         products.push_back(user);
         use.set(ready);
       } else if (auto columns = dyn_cast<ColumnsOp>(user)) {
@@ -292,6 +317,8 @@ private:
   };
   SmallVector<Staged> staged;
   ChannelOp lastChannel;
+  /// Operands that products convert themselves.
+  llvm::SmallPtrSet<OpOperand *, 4> asCodes;
 };
 
 } // namespace

@@ -63,6 +63,18 @@ inline constexpr int64_t kMaxHeadDim = 512;
 /// Most rows, and most columns, of a block of a block-sparse view (KV12).
 inline constexpr int64_t kMaxBlock = 1 << 20;
 
+/// Whether a type is one that schemes store numbers as.
+inline bool isCode(mlir::Type type) {
+  return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type) ||
+         type.isSignlessInteger(8);
+}
+
+/// The scheme of keys or values where it is scaled, else null.
+inline ScaledType getScaledType(KVViewTypeInterface view, bool wantValues) {
+  return llvm::dyn_cast<ScaledType>(wantValues ? view.getValueScheme()
+                                               : view.getKeyScheme());
+}
+
 } // namespace fi
 
 #endif // FI_DIALECT_FI_IR_FI_H

@@ -15,6 +15,12 @@ include "fi/Dialect/FI/IR/FIInterfaces.td"
 // Enumerations
 //===----------------------------------------------------------------------===//
 
+def FI_Granularity : I32EnumAttr<"Granularity", "what shares a scale", [
+    I32EnumAttrCase<"Tensor", 0, "tensor">, I32EnumAttrCase<"Head", 1, "head">,
+    I32EnumAttrCase<"Page", 2, "page">, I32EnumAttrCase<"Token", 3, "token">]> {
+  let cppNamespace = "::fi";
+}
+
 def FI_HeadOrder : I32EnumAttr<"HeadOrder", "order of tokens and heads", [
     I32EnumAttrCase<"NHD", 0>, I32EnumAttrCase<"HND", 1>]> {
   let cppNamespace = "::fi";

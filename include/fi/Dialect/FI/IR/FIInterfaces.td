@@ -34,6 +34,14 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
                     "getKeyType">,
     InterfaceMethod<"Element type of values in memory.", "::mlir::Type",
                     "getValueType">,
+    InterfaceMethod<[{
+      Scheme of the keys' elements: `getKeyType` itself, or what it stores, such
+      as `!fi.scaled`.
+    }], "::mlir::Type", "getKeyScheme", (ins), [{}],
+        [{ return $_type.getKeyType(); }]>,
+    InterfaceMethod<"Scheme of the values' elements.", "::mlir::Type",
+                    "getValueScheme", (ins), [{}],
+                    [{ return $_type.getValueType(); }]>,
     InterfaceMethod<"Integer type of the tables.", "::mlir::Type",
                     "getIndexType">,
     InterfaceMethod<[{
@@ -108,6 +116,10 @@ def FI_KVViewOpInterface : OpInterface<"KVViewOpInterface"> {
     InterfaceMethod<"The position of each request's key 0, or null.",
                     "::mlir::Value", "getViewOrigin", (ins), [{}],
                     [{ return $_op.getOrigin(); }]>,
+    InterfaceMethod<[{
+      The scales of keys and of values, as far as the view's type asks for them.
+    }], "::mlir::ValueRange", "getViewScales", (ins), [{}],
+        [{ return ::mlir::ValueRange(); }]>,
     InterfaceMethod<[{
       All operands by name: keys, values, tail; indptr, pages, value_pages, last,
       lengths, row_indptr, columns; origin. What a layout has none of is left out;

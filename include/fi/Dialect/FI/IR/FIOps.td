@@ -29,6 +29,13 @@ def FI_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
 def FI_Rows : AnyTypeOf<[RankedTensorOf<[F32, F16, BF16]>,
                          MemRefOf<[F32, F16, BF16]>],
                         "tensor or memref of f32, f16 or bf16">;
+// What a pool of keys or values holds.
+def FI_Pool : AnyTypeOf<[
+    RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>,
+    MemRefOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>],
+    "tensor or memref of f32, f16, bf16, f8E4M3FN, f8E5M2 or i8">;
+def FI_Scales : AnyTypeOf<[F32, RankedTensorOf<[F32]>, MemRefOf<[F32]>],
+    "f32, or tensor or memref of it">;
 def FI_Capture : AnyTypeOf<[AnyRankedTensor, AnyMemRef, AnySignlessInteger,
                             AnyFloat, Index],
                            "tensor, memref or scalar">;
@@ -105,13 +112,13 @@ def FI_ReturnOp : FI_Op<"return", [
 // Views
 //===----------------------------------------------------------------------===//
 
-class FI_ViewOp<string mnemonic> : FI_Op<mnemonic, [
+class FI_ViewOp<string mnemonic, list<string> more = []> : FI_Op<mnemonic, [
     Pure, AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<FI_KVViewOpInterface>]> {
+    DeclareOpInterfaceMethods<FI_KVViewOpInterface, more>]> {
   let hasVerifier = 1;
 }
 
-def FI_PagedViewOp : FI_ViewOp<"view.paged"> {
+def FI_PagedViewOp : FI_ViewOp<"view.paged", ["getViewScales"]> {
   let summary = "view of keys and values in pages";
   let description = [{
     Pools of pages and the tables that say which pages hold a request's keys, in
@@ -121,15 +128,28 @@ def FI_PagedViewOp : FI_ViewOp<"view.paged"> {
     request without pages is empty whatever its last page length says. `origin`
     gives the position of each request's key 0 (0 if absent). With `two_tables` the
     table of the pages of values follows that of keys: indptr, pages, value_pages,
-    last; or pages, value_pages, lengths.
+    last; or pages, value_pages, lengths. `scales` are those of the keys, then those
+    of the values, of each whose element type is `!fi.scaled`: a number, [heads],
+    [pages, heads], or for tokens the shape of the pool without its last dimension.
 
-    Constraints: KV5 (pools), KV6 (tables), KV7 (origin).
+    Constraints: KV5 (pools), KV6 (tables), KV7 (origin), QNT4 (scales).
+
+    Example:
+
+    ```mlir
+    %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix)
+        scales(%ks, %vs : f32, f32) : !pool, !pool
+        -> !fi.paged_kv<16x8x128x!fi.scaled<f8E4M3FN, per = tensor, by = f32>, HND>
+    ```
   }];
-  let arguments = (ins Variadic<FI_Rows>:$pools, Variadic<FI_Table>:$tables,
-                       Optional<FI_Table>:$origin);
+  // Groups of operands are kept in the order in which they came to be, so that
+  // older bytecode lacks the last ones.
+  let arguments = (ins Variadic<FI_Pool>:$pools, Variadic<FI_Table>:$tables,
+                       Optional<FI_Table>:$origin, Variadic<FI_Scales>:$scales);
   let results = (outs FI_PagedKVType:$result);
   let assemblyFormat = [{
     $pools `tables` `(` $tables `:` type($tables) `)`
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];
@@ -180,21 +200,23 @@ def FI_BsrViewOp : FI_ViewOp<"view.bsr"> {
   }];
 }
 
-def FI_RaggedViewOp : FI_ViewOp<"view.ragged"> {
+def FI_RaggedViewOp : FI_ViewOp<"view.ragged", ["getViewScales"]> {
   let summary = "view of keys and values one request behind the other";
   let description = [{
     Keys and values as [tokens, heads, dim] (or [heads, tokens, dim] for `HND`).
-    `indptr` [requests + 1] is in tokens; without it there is one request.
+    `indptr` [requests + 1] is in tokens; without it there is one request. `scales`
+    as in `fi.view.paged`.
 
-    Constraints: KV5, KV6, KV7.
+    Constraints: KV5, KV6, KV7, QNT4.
 
     Example: `fi.view.ragged %k, %v indptr(%ip : tensor<?xi32>) : !t, !t -> !fi.ragged_kv<8x128xf32>`
   }];
-  let arguments = (ins Variadic<FI_Rows>:$pools, Optional<FI_Table>:$indptr,
-                       Optional<FI_Table>:$origin);
+  let arguments = (ins Variadic<FI_Pool>:$pools, Optional<FI_Table>:$indptr,
+                       Optional<FI_Table>:$origin, Variadic<FI_Scales>:$scales);
   let results = (outs FI_RaggedKVType:$result);
   let assemblyFormat = [{
     $pools (`indptr` `(` $indptr^ `:` type($indptr) `)`)?
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];

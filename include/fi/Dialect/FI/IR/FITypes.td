@@ -12,9 +12,29 @@ include "fi/Dialect/FI/IR/FIBase.td"
 include "fi/Dialect/FI/IR/FIInterfaces.td"
 include "fi/Dialect/FI/IR/FIAttrs.td"
 
+def FI_ScaledType : FI_Type<"Scaled", "scaled"> {
+  let summary = "numbers kept as codes of few bits, and scales";
+  let description = [{
+    `storage, per = granularity, by = type of scales`: an element of a view whose
+    pool holds `storage` and whose value is the stored number times a scale, which
+    all elements of the `tensor` share, those of a `head`, those of a head in a
+    `page`, or those of a head and a `token`. The view op takes the scales.
+
+    Constraints: QNT1 (storage), QNT2 (scales).
+
+    Example: `!fi.paged_kv<16x8x128x!fi.scaled<f8E4M3FN, per = tensor, by = f32>, HND>`
+  }];
+  let parameters = (ins "::mlir::Type":$storage,
+                        "::fi::Granularity":$granularity,
+                        "::mlir::Type":$by);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
     DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
-        ["getPoolCount", "getTableCount", "getTable"]>]> {
+        ["getKeyScheme", "getValueScheme", "getPoolCount", "getTableCount",
+         "getTable"]>]> {
   let summary = "a paged view of keys and values";
   let description = [{
     `page x heads x dim x element, order` (the order in which a page stores
@@ -24,6 +44,8 @@ def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
     instead of indptr, pages and last page lengths), `fused` (one pool,
     [pages, 2, ...], keys at 0), `two_tables` (pages of values are found by a table of
     their own). The page size may be `?`: it is then read from the pool's shape.
+
+    Elements are floats, or of a scheme such as `!fi.scaled`.
 
     Constraints: KV1 (sizes), KV2 (head dims), KV3 (elements), KV4 (indices).
 
@@ -39,7 +61,8 @@ def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
 }
 
 def FI_RaggedKVType : FI_Type<"RaggedKV", "ragged_kv", [
-    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
+                                ["getKeyScheme", "getValueScheme"]>]> {
   let summary = "a view of keys and values without pages";
   let description = [{
     `heads x dim x element`, then options in this order: `HND` (heads before
@@ -47,7 +70,7 @@ def FI_RaggedKVType : FI_Type<"RaggedKV", "ragged_kv", [
     lie one behind the other, found by an indptr in tokens; without an indptr there
     is one request that has all tokens (a contiguous cache).
 
-    Constraints: KV1 to KV4.
+    Constraints: KV1 to KV4; QNT3 (scales).
 
     Example: `!fi.ragged_kv<8x128xbf16>`
   }];

@@ -28,7 +28,8 @@ class FITile_RegisterAttr<string name, string attrMnemonic>
 
 def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
     I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">,
-    I32EnumAttrCase<"MmaA32", 2, "mma_a32">]> {
+    I32EnumAttrCase<"MmaA32", 2, "mma_a32">,
+    I32EnumAttrCase<"MmaC8", 3, "mma_c8">]> {
   let cppNamespace = "::fi::tile";
   let genSpecializedAttr = 0;
 }
@@ -46,6 +47,7 @@ def FITile_FragAttr : FITile_RegisterAttr<"Frag", "frag"> {
     | `mma_c` | 16 x 8 | 4 | accumulator C/D of mma.m16n8k16 |
     | `mma_a16` | 16 x 16 | 8 | multiplicand A of 16 bits of mma.m16n8k16 |
     | `mma_a32` | 16 x 4 | 2 | multiplicand A of mma.m16n8k4, tf32 |
+    | `mma_c8` | 16 x 16 | 8 | two accumulators, of the even and of the odd columns: what ldmatrix transposes of bytes are those of two columns |
 
     Example: `tensor<64x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>`
   }];

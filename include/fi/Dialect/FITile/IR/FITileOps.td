@@ -234,7 +234,8 @@ def FITile_LoadKVOp : FITile_Op<"load_kv", [MemoryEffects<[MemRead]>]> {
     Row `j` of the tile is key (or value) `key + j` of the item's request and KV
     head. Keys whose last columns lie in a pool of their own come in two tiles, `keys`
     and `tail`. Rows beyond `kv_len` repeat the last one, so that what lies in unused
-    slots cannot reach a result. A result of a wider float type is converted.
+    slots cannot reach a result. A result of a wider float type is converted, as is
+    one of floats from i8: what is scaled in memory counts as the numbers stored.
 
     Example: `%k = fi_tile.load_kv keys %kv[%it, %t] : !kv -> tensor<64x128xbf16>`
   }];
@@ -244,6 +245,25 @@ def FITile_LoadKVOp : FITile_Op<"load_kv", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = [{
     custom<EnumKeyword>($part) $view `[` $item `,` $key `]` attr-dict `:` qualified(type($view)) `->`
     type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_LoadScalesOp : FITile_Op<"load_scales", [MemoryEffects<[MemRead]>]> {
+  let summary = "scales of a tile's keys or values";
+  let description = [{
+    Element `j`, along the dimension that is not 1, is the scale of key (or value)
+    `key + j` of the item's request and KV head, of a view that scales each page or
+    token of them; beyond `kv_len` that of the last one.
+
+    Example: `%s = fi_tile.load_scales keys %scales, %kv[%it, %t] : memref<?x8x16xf32>, !kv -> tensor<1x64xf32>`
+  }];
+  let arguments = (ins FI_KVPartAttr:$part, AnyMemRef:$scales,
+                       FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($part) $scales `,` $view `[` $item `,` $key `]`
+    attr-dict `:` type($scales) `,` qualified(type($view)) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -465,7 +485,9 @@ def FITile_DotOp : FITile_Op<"dot", [
   let description = [{
     `a [m, k]` times `b [k, n]`, or `b [n, k]` with `transpose`, plus `acc` if given.
     In the placed form operands may lie in buffers, `b` always does. If their types
-    differ, both are f16, bf16 or f32 there, and are multiplied in f32.
+    differ, both are f16, bf16 or f32 there, and are multiplied in f32; or `b` is of
+    f8E4M3FN, f8E5M2 or i8, and its numbers are converted to the type of `a`, f16 or
+    bf16, which holds them all.
 
     Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
   }];

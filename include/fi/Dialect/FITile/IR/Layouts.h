@@ -74,6 +74,10 @@ std::string drawLayout(mlir::RankedTensorType type);
 
 /// Byte offset of chunk `chunk` of row `row` in a buffer.
 int64_t getChunkOffset(SmemAttr layout, int64_t row, int64_t chunk);
+/// Bytes that are copied at once into a buffer whose rows lie one behind the
+/// other in memory: a chunk, or half of one where rows have an odd number of
+/// halves.
+int64_t getCopyBytes(BufType type);
 /// The layout for rows of `columns` elements: swizzled, or of an odd pitch.
 /// Columns are padded to a multiple of 16, what a product reads at once.
 SmemAttr getSmemLayout(mlir::MLIRContext *context, int64_t columns,

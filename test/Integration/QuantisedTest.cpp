@@ -1,0 +1,74 @@
+//===- QuantisedTest.cpp - keys and values as codes with scales -----------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every type of codes, with scales of every granularity, in each layout.
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantisedTesting.h"
+
+using namespace fi;
+using namespace fi::test;
+using View = AttentionText::View;
+
+class QuantisedTest : public testing::TestWithParam<Quantised> {};
+
+TEST_P(QuantisedTest, Causal) {
+  checkQuantised(GetParam(), [](Case &) {}, everyPlan());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, QuantisedTest,
+                         testing::ValuesIn(quantisedCases()),
+                         [](const auto &info) { return info.param.getName(); });
+
+TEST(Quantised8, Append) {
+  for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
+    for (const char *scales : {"tensor", "head", "page", "token"}) {
+      SCOPED_TRACE(std::string(codes) + " per " + scales);
+      checkQuantisedAppend(codes, scales, "f32", [](Case &) {});
+      checkQuantisedAppend(codes, scales, "bf16", [](Case &) {});
+    }
+}
+
+/// Codes that are not numbers, in slots that hold no key.
+TEST(Quantised8, UnusedSlots) {
+  AttentionText text;
+  text.keys = text.values = "f8E4M3FN";
+  text.keyScales = text.valueScales = "tensor";
+  text.clauses = "mask(#fi.causal)";
+  Case test(text.get(), mixedBatch());
+  test.giveNumber("ks", 1).giveNumber("vs", 1).check();
+}
+
+/// Numbers of the smallest and of the largest exponents.
+TEST(Quantised8, EveryCode) {
+  for (const char *type : {"f8E4M3FN", "f8E5M2", "i8"}) {
+    SCOPED_TRACE(type);
+    AttentionText text;
+    text.view = View::Contiguous;
+    text.isHND = false;
+    text.kvHeads = 1;
+    text.group = 1;
+    text.keyDim = text.valueDim = 64;
+    text.keys = text.values = type;
+    text.keyScales = text.valueScales = "tensor";
+    Case test(text.get(), {{4, 64}});
+    // Each value row has 64 codes; a key that only one row of queries sees.
+    test.giveNumber("ks", 0x1p-6).giveNumber("vs", 0.5);
+    test.adjust([](const Signature &signature, std::vector<HostValue> &inputs) {
+      const HostTensor &values = inputs[signature.find("v")].getTensor();
+      auto *bytes = static_cast<uint8_t *>(values.getData());
+      for (int64_t i = 0; i < values.getNumElements(); ++i) {
+        bytes[i] = static_cast<uint8_t>(i % 256);
+        double value = readFloat(bytes + i, values.getType());
+        if (!std::isfinite(value))
+          bytes[i] = 0;
+      }
+    });
+    test.check({{1}});
+  }
+}

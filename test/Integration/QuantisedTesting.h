@@ -1,0 +1,241 @@
+//===- QuantisedTesting.h - programs over quantised caches ------*- C++ -*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Cases that the tests of the CPU and of GPUs share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_TEST_INTEGRATION_QUANTISEDTESTING_H
+#define FI_TEST_INTEGRATION_QUANTISEDTESTING_H
+
+#include "IntegrationTesting.h"
+#include "fi/Support/Random.h"
+
+namespace fi::test {
+
+struct Quantised {
+  std::string query, keys, values;
+  std::string keyScales, valueScales;
+  AttentionText::View view = AttentionText::View::Paged;
+  bool isHND = true, isFused = false, isPageDynamic = false;
+  int64_t dim = 64, group = 2;
+  std::string clauses = "mask(#fi.causal)";
+  std::string target = {};
+  std::vector<Request> requests = mixedBatch();
+
+  std::string getName() const {
+    std::string name = query + "_" + keys + keyScales + "_" + values +
+                       valueScales + "_" + std::to_string(dim) + "_" +
+                       std::to_string(group) + (isHND ? "_hnd" : "_nhd");
+    if (isFused)
+      name += "_fused";
+    if (isPageDynamic)
+      name += "_dynamic";
+    if (view == AttentionText::View::Ragged)
+      name += "_ragged";
+    if (view == AttentionText::View::Dense)
+      name += "_dense";
+    if (clauses != "mask(#fi.causal)")
+      name += "_variant";
+    return name;
+  }
+};
+
+inline void PrintTo(const Quantised &with, std::ostream *os) {
+  *os << with.getName();
+}
+
+/// Scales between 1/64 and 1/16.
+inline HostTensor makeScales(llvm::ArrayRef<int64_t> shape, uint64_t seed) {
+  HostTensor tensor(DType::F32, shape);
+  Random random(seed);
+  auto *data = static_cast<float *>(tensor.getData());
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    data[i] = static_cast<float>(0x1p-6 * (1 + random.below(1000) / 333.0));
+  return tensor;
+}
+
+inline void checkQuantised(const Quantised &with,
+                           llvm::function_ref<void(Case &)> prepare,
+                           llvm::ArrayRef<Planned> plans) {
+  AttentionText text;
+  text.query = text.output = with.query;
+  text.keys = with.keys;
+  text.values = with.values;
+  text.keyScales = with.keyScales;
+  text.valueScales = with.valueScales;
+  text.view = with.view;
+  text.isHND = with.isHND;
+  text.isFused = with.isFused;
+  text.isPageDynamic = with.isPageDynamic;
+  text.keyDim = text.valueDim = with.dim;
+  text.group = with.group;
+  text.clauses = with.clauses;
+  text.target = with.target;
+  Case test(text.get(), with.requests);
+  if (with.isPageDynamic)
+    test.setPageSize(16);
+  for (auto [name, scales] :
+       {std::pair("ks", with.keyScales), std::pair("vs", with.valueScales)})
+    if (scales == "tensor")
+      test.giveNumber(name, name[0] == 'k' ? 0.021 : 0.037);
+  prepare(test);
+  // Codes as large as their type has, made smaller by scales.
+  test.adjust([](const Signature &signature, std::vector<HostValue> &inputs) {
+    for (const char *name : {"k", "v"}) {
+      int argument = signature.find(name);
+      if (argument < 0)
+        continue;
+      const HostTensor &pool = inputs[argument].getTensor();
+      if (getByteSize(pool.getType()) != 1)
+        continue;
+      // Slots without keys keep what is no number.
+      Random random(deriveSeed(7, name));
+      auto *bytes = static_cast<char *>(pool.getData());
+      for (int64_t i = 0; i < pool.getNumElements(); ++i)
+        if (std::isfinite(readFloat(bytes + i, pool.getType())))
+          writeSaturated(bytes + i, pool.getType(), random.normal() * 24);
+    }
+    for (const char *name : {"ks", "vs"}) {
+      int argument = signature.find(name);
+      if (argument < 0)
+        continue;
+      const ArgumentInfo &info = signature.arguments[argument];
+      if (info.kind == ArgumentInfo::Kind::Scalar)
+        continue;
+      llvm::SmallVector<int64_t, 4> shape(info.shape);
+      const HostTensor &pool =
+          inputs[signature.find(
+                     name[0] == 'k' || signature.find("v") < 0 ? "k" : "v")]
+              .getTensor();
+      const ViewInfo &view = signature.attentions[0].view;
+      llvm::SmallVector<int64_t, 5> sizes(pool.getShape());
+      if (view.isFused)
+        sizes.erase(sizes.begin() + 1);
+      if (view.scales[name[0] == 'v'].isPerPage)
+        shape = {sizes[0], view.heads};
+      else if (shape.size() > 1)
+        shape.assign(sizes.begin(), sizes.end() - 1);
+      inputs[argument] = HostValue(makeScales(shape, deriveSeed(9, name)));
+    }
+  });
+  test.check(plans);
+}
+
+/// New keys and values go into the pools, and are attended to; pools are
+/// compared too. Some are beyond the largest code.
+inline void checkQuantisedAppend(const std::string &codes,
+                                 const std::string &scales,
+                                 const std::string &element,
+                                 llvm::function_ref<void(Case &)> prepare) {
+  bool isNumber = scales == "tensor";
+  std::string scaleType = isNumber           ? "f32"
+                          : scales == "head" ? "tensor<2xf32>"
+                          : scales == "page" ? "tensor<?x2xf32>"
+                                             : "tensor<?x2x16xf32>";
+  std::string text = R"(
+!ix = tensor<?xi32>
+!new = tensor<?x2x32x)" +
+                     element +
+                     R"(>
+!q = tensor<?x4x32x)" +
+                     element +
+                     R"(>
+!pool = memref<?x2x16x32x)" +
+                     codes + R"(>
+!s = )" + scaleType + R"(
+!kv = !fi.paged_kv<16x2x32x!fi.scaled<)" +
+                     codes + ", per = " + scales + R"(, by = f32>, HND>
+fi.program @p plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
+    run(%q: !q, %nk: !new, %nv: !new, %k: !pool, %v: !pool, %ks: !s, %vs: !s) -> (!q) {
+  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix)
+      scales(%ks, %vs : !s, !s) : !pool, !pool -> !kv
+  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, !new to !kv
+  %o = fi.attention %q rows(%qo : !ix) over %kv scale(0.125) mask(#fi.causal) : !q over !kv -> !q
+  fi.return %o : !q
+})";
+  Case test(text, {{1, 37}, {23, 70}, {0, 20}, {9, 9}});
+  if (isNumber)
+    test.giveNumber("ks", 0.013).giveNumber("vs", 0.0041);
+  prepare(test);
+  test.adjust([&](const Signature &signature, std::vector<HostValue> &inputs) {
+    for (const char *name : {"ks", "vs"}) {
+      int argument = signature.find(name);
+      if (isNumber)
+        continue;
+      llvm::SmallVector<int64_t, 4> shape(
+          inputs[argument].getTensor().getShape());
+      inputs[argument] = HostValue(makeScales(shape, deriveSeed(9, name)));
+    }
+    for (const char *name : {"nk", "nv"}) {
+      const HostTensor &fresh = inputs[signature.find(name)].getTensor();
+      auto *bytes = static_cast<char *>(fresh.getData());
+      int64_t size = getByteSize(fresh.getType());
+      // From what rounds to nothing to what is too large.
+      for (int64_t i = 0; i < fresh.getNumElements(); ++i) {
+        double factor = std::ldexp(1.0, static_cast<int>(i % 29) - 20);
+        writeFloat(bytes + i * size, fresh.getType(),
+                   readFloat(bytes + i * size, fresh.getType()) * factor);
+      }
+    }
+  });
+  test.check({{2}});
+}
+
+inline std::vector<Quantised> quantisedCases() {
+  using View = AttentionText::View;
+  std::vector<Quantised> cases;
+  for (const char *query : {"f32", "f16", "bf16"})
+    for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
+      cases.push_back({query, codes, codes, "tensor", "tensor"});
+  for (const char *scales : {"head", "page", "token"})
+    for (const char *query : {"f32", "f16", "bf16"})
+      cases.push_back({query, "f8E4M3FN", "f8E4M3FN", scales, scales});
+  // Layouts.
+  cases.push_back(
+      {"bf16", "f8E4M3FN", "f8E4M3FN", "token", "token", View::Paged, false});
+  cases.push_back(
+      {"f16", "i8", "i8", "token", "token", View::Paged, true, true});
+  cases.push_back(
+      {"f16", "i8", "i8", "page", "page", View::Paged, false, true});
+  cases.push_back({"bf16", "f8E5M2", "f8E5M2", "token", "head", View::Dense,
+                   true, false, true});
+  cases.push_back(
+      {"f16", "f8E4M3FN", "f8E4M3FN", "token", "token", View::Ragged, false});
+  cases.push_back({"bf16", "i8", "i8", "token", "token", View::Ragged, true});
+  // One side only, and unlike ones.
+  cases.push_back({"f16", "f8E4M3FN", "f16", "tensor", ""});
+  cases.push_back({"bf16", "bf16", "f8E4M3FN", "", "head"});
+  cases.push_back({"f16", "f8E5M2", "i8", "head", "tensor"});
+  // Dims that are no multiple of what a product takes, and other groups.
+  cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", "tensor", "tensor",
+                   View::Paged, true, false, false, 40, 1});
+  cases.push_back({"bf16", "f8E4M3FN", "f8E4M3FN", "head", "head", View::Paged,
+                   true, false, false, 128, 4});
+  cases.push_back({"bf16", "i8", "i8", "tensor", "tensor", View::Paged, true,
+                   false, false, 72, 3});
+  // Regions see keys with their scales.
+  const char *gains = R"(pair<half>
+      key(%x: f32, %y: f32, %i: index, %req: index, %h: index, %p: index) {
+        %c1 = arith.constant 1.000000e+00 : f32
+        %a = arith.mulf %x, %y : f32
+        %b = arith.addf %y, %c1 : f32
+        fi.yield %a, %b : f32, f32
+      }
+      mask(#fi.causal))";
+  for (const char *scales : {"tensor", "token"})
+    cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", scales, scales, View::Paged,
+                     true, false, false, 64, 2, gains});
+  cases.push_back({"f32", "f8E4M3FN", "f8E4M3FN", "token", "token", View::Paged,
+                   true, false, false, 64, 2,
+                   "normalise(#fi.sum) mask(#fi.causal)"});
+  return cases;
+}
+
+} // namespace fi::test
+
+#endif // FI_TEST_INTEGRATION_QUANTISEDTESTING_H
