@@ -343,7 +343,19 @@ private:
                       const HostTensor &a, const HostTensor &b,
                       double tolerance);
   Comparison compareExactly(const std::string &name, const HostTensor &a,
-                            const HostTensor &b);
+                            const HostTensor &b) {
+    return compareBy(name, a, b, [](double) { return 0.0; });
+  }
+  Comparison compareNorm(const std::string &name, const HostTensor &a,
+                         const HostTensor &b, const NormInfo &norm) {
+    return compareBy(name, a, b, [&](double expected) {
+      return normTolerance(expected, norm.dim, a.getType());
+    });
+  }
+  /// Every element, with a tolerance that follows from what is expected.
+  Comparison compareBy(const std::string &name, const HostTensor &a,
+                       const HostTensor &b,
+                       llvm::function_ref<double(double)> tolerance);
 
   const Signature &signature;
   const BackendRun &got, &expected;
@@ -377,13 +389,14 @@ void Comparer::compareElement(Comparison &comparison,
   }
 }
 
-Comparison Comparer::compareExactly(const std::string &name,
-                                    const HostTensor &a, const HostTensor &b) {
+Comparison Comparer::compareBy(const std::string &name, const HostTensor &a,
+                               const HostTensor &b,
+                               llvm::function_ref<double(double)> tolerance) {
   Comparison comparison;
   comparison.name = name;
   llvm::SmallVector<int64_t, 5> index(a.getRank(), 0);
   for (int64_t i = 0, n = a.getNumElements(); i < n; ++i) {
-    compareElement(comparison, index, a, b, 0);
+    compareElement(comparison, index, a, b, tolerance(b.getFloat(index)));
     for (int64_t d = a.getRank(); d-- > 0;) {
       if (++index[d] < a.getSize(d))
         break;
@@ -476,7 +489,13 @@ std::vector<Comparison> Comparer::compare() {
         from.push_back(i);
     }
     const std::string &name = signature.results[r].name;
-    if (all.empty() || a.getRank() < 2 || a.getRank() > 3)
+    const NormInfo *norm = nullptr;
+    for (const NormInfo &one : signature.norms)
+      if (one.result == int(r))
+        norm = &one;
+    if (norm)
+      comparisons.push_back(compareNorm(name, a, b, *norm));
+    else if (all.empty() || a.getRank() < 2 || a.getRank() > 3)
       comparisons.push_back(compareExactly(name, a, b));
     else
       comparisons.push_back(compareRows(name, a, b, from.empty() ? all : from,

@@ -507,6 +507,13 @@ void InputMaker::inferShapes() {
     for (int place : attention.outs)
       setSize(place, 0, getRows(attention.rows));
   }
+  for (const NormInfo &norm : signature.norms) {
+    int64_t rows = 0;
+    for (const RequestLengths &request : batch.requests)
+      rows += request.queryLength;
+    if (batch.hasRequests)
+      setSize(norm.input, 0, rows);
+  }
   for (const AppendInfo &append : signature.appends) {
     setSize(append.keys, 0, getRows(append.rows));
     setSize(append.values, 0, getRows(append.rows));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Execution/Signature.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "fi/Support/File.h"
 #include "fi/Target/Manifest.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -132,7 +133,7 @@ int SignatureBuilder::rowsOf(Value value, int64_t &number) {
       value = attention.getQuery();
     else if (auto merge = dyn_cast<MergeOp>(op); merge && op->getNumOperands())
       value = op->getOperand(0);
-    else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, tensor::DimOp,
+    else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, RMSNormOp, tensor::DimOp,
                  memref::DimOp>(op) &&
              op->getNumOperands())
       value = op->getOperand(0);
@@ -296,6 +297,11 @@ Expected<Signature> SignatureBuilder::build() {
             info.lse = resultOf(finalize.getStatistic());
         }
       signature.attentions.push_back(std::move(info));
+    } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
+      signature.norms.push_back({argumentOf(norm.getInput()),
+                                 argumentOf(norm.getWeight()),
+                                 resultOf(norm.getResult()),
+                                 norm.getInput().getType().getDimSize(2)});
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       signature.appends.push_back(
           {argumentOf(append.getKeys()), argumentOf(append.getValues()),

@@ -377,6 +377,28 @@ static void makeTwo(Draft &draft) {
   draft.scope = "";
 }
 
+/// A norm of rows, alone.
+static void makeNorm(Draft &draft) {
+  static const char *const elements[] = {"f32", "bf16", "f16"};
+  static const char *const epsilons[] = {"1.0e-6", "0.5", "1.0e-5"};
+  static const int64_t rows[] = {1, 0, 3, 17, 64, 70};
+  draft.rows = draft.pick("norm.rows", rows);
+  std::string input = draft.rowsType(draft.keyDim, draft.queryElement),
+              output = draft.rowsType(draft.keyDim, draft.outputElement);
+  std::string op = "fi.rms_norm " + addQuery(draft, false) + " ";
+  if (!draft.flag("norm.plain", 4)) {
+    std::string type = "tensor<" + std::to_string(draft.keyDim) + "x" +
+                       draft.pick("norm.weight", elements) + ">";
+    op += "weight(" + draft.run("w", type, normal(1, {})) + " : " + type + ") ";
+    if (draft.flag("norm.plus_one", 3))
+      op += "plus_one ";
+  }
+  std::string result = draft.fresh("y");
+  draft.add(result + " = " + op + "eps(" + draft.pick("norm.eps", epsilons) +
+            ") : " + input + " -> " + output);
+  draft.result(result, output);
+}
+
 static void drawPlans(Draft &draft) {
   static const char *const splits[] = {
       "", "none", "balanced", "fixed:1", "fixed:20", "fixed:64", "fixed:100"};
@@ -393,7 +415,7 @@ static void drawPlans(Draft &draft) {
 
 RandomProgram fi::fuzz::makeProgram(Choices &choices, Family family) {
   Draft draft(choices, family);
-  int64_t kind = draft.rarely("program", 3, 5);
+  int64_t kind = draft.rarely("program", 3, 6);
   drawTypes(draft);
   drawRequests(draft);
   switch (kind) {
@@ -408,6 +430,9 @@ RandomProgram fi::fuzz::makeProgram(Choices &choices, Family family) {
     break;
   case 4:
     makeTwo(draft);
+    break;
+  case 5:
+    makeNorm(draft);
     break;
   default:
     makePlain(draft);

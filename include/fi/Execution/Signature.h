@@ -115,12 +115,21 @@ struct AppendInfo {
   ViewInfo view;
 };
 
+/// A norm of rows. Known from a program's text only.
+struct NormInfo {
+  int input = -1, weight = -1;
+  /// A result of the program, or -1 where it goes elsewhere.
+  int result = -1;
+  int64_t dim = 0;
+};
+
 struct Signature {
   std::string program;
   std::vector<ArgumentInfo> arguments;
   std::vector<ResultInfo> results;
   std::vector<AttentionInfo> attentions;
   std::vector<AppendInfo> appends;
+  std::vector<NormInfo> norms;
 
   /// The argument with that name, or -1.
   int find(llvm::StringRef argument) const;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The numeric contract of docs/spec.md (NUM1 to NUM8) as a formula: bounds on
+// The numeric contract of docs/spec.md (NUM1 to NUM10) as a formula: bounds on
 // the difference of outputs and statistics between a kernel that accumulates in
 // f32 and the reference, both rounded to the result's type.
 //
@@ -151,6 +151,16 @@ inline double statisticTolerance(const ErrorTerms &t, double base = 2) {
                    accumulationError(t.keys, t.independent) +
                    4 * u * (magnitude + 1);
   return natural / std::log(base);
+}
+
+/// NUM10: bound on the difference of an element of a norm of rows, from the
+/// reference's.
+inline double normTolerance(double expected, int64_t dim, DType out) {
+  double relative = accumulationError(static_cast<double>(dim), false) / 2 +
+                    2 * kExpError + 2 * unitRoundoff(out);
+  // The spacing of subnormal numbers.
+  double absolute = out == DType::F16 ? 0x1p-24 : 0x1p-126;
+  return std::fabs(expected) * relative + absolute;
 }
 
 } // namespace fi

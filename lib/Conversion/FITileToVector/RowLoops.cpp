@@ -459,11 +459,25 @@ Value KernelLowering::evaluateLeaf(Iteration &iteration, Value tile,
 
 Value KernelLowering::evaluateReduction(Iteration &iteration, ReduceOp op,
                                         int64_t chunk) {
-  int64_t columns = tileType(op.getSource()).getDimSize(1) / W;
+  int64_t size = tileType(op.getSource()).getDimSize(1);
+  int64_t columns = padded(size) / W;
   int64_t kept = std::max<int64_t>(op.getType().getDimSize(1) / W, 1);
   SmallVector<Value> parts;
   for (int64_t part = chunk; part < columns; part += kept)
     parts.push_back(evaluate(iteration, op.getSource(), part));
+  if (size % W != 0) {
+    // What lies behind the last column may be anything.
+    SmallVector<bool> inside;
+    for (int64_t lane = 0; lane < W; ++lane)
+      inside.push_back(lane < size % W);
+    Value mask = arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(vectorOf(b.getI1Type()), inside));
+    Value none = splatVector(tileType(op.getSource()).getElementType(),
+                             op.getKind() == ReduceKind::Max
+                                 ? -std::numeric_limits<double>::infinity()
+                                 : 0);
+    parts.back() = arith::SelectOp::create(b, loc, mask, parts.back(), none);
+  }
   while (parts.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < parts.size(); i += 2)

@@ -8,6 +8,7 @@
 #include "StageBuilder.h"
 #include "fi/ABI/KernelABI.h"
 #include "fi/Conversion/Passes.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -69,6 +70,8 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         continue;
       else if (isa<fi::MergeOp, fi::FinalizeOp, EmptyOp>(op))
         stage = buildRowsStage(b, &op, buffers, nextName());
+      else if (auto norm = dyn_cast<RMSNormOp>(op))
+        stage = buildNormStage(b, norm, buffers, nextName());
       else if (onlyCountsRows(&op))
         continue;
       else if (isa<KVViewOpInterface, SegmentsOp, MergeSegmentsOp,

@@ -16,27 +16,27 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
-/// Rows of a tile in these kernels: they move memory, so any size will do.
-static constexpr int64_t kTileRows = 64;
+static constexpr int64_t kTileRows = kStageRows;
 
-static ScheduleAttr rowsSchedule(Operation *op) {
+ScheduleAttr fi::tile::getRowsSchedule(Operation *op, int64_t tileRows) {
   auto target =
       op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttr);
   MLIRContext *context = op->getContext();
   if (target && !target.isCPU())
-    return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
+    return ScheduleAttr::get(context, tileRows, /*tileKeys=*/tileRows,
                              /*mr=*/0, /*nr=*/0, /*lanes=*/1, /*maxRows=*/0,
-                             /*stream=*/0, /*warps=*/4, /*keyWarps=*/1,
-                             /*stages=*/1);
-  return ScheduleAttr::get(context, kTileRows, /*tileKeys=*/kTileRows,
+                             /*stream=*/0, /*warps=*/tileRows / 16,
+                             /*keyWarps=*/1, /*stages=*/1);
+  return ScheduleAttr::get(context, tileRows, /*tileKeys=*/tileRows,
                            /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0,
                            /*stream=*/0);
 }
 
-static Attribute describeBodies(Builder &b, StringRef symbol) {
+Attribute fi::tile::describeBodies(Builder &b, StringRef symbol,
+                                   int64_t tileRows) {
   return b.getArrayAttr(b.getDictionaryAttr(
       {b.getNamedAttr("symbol", b.getStringAttr(symbol)),
-       b.getNamedAttr("tile_rows", b.getI64IntegerAttr(kTileRows)),
+       b.getNamedAttr("tile_rows", b.getI64IntegerAttr(tileRows)),
        b.getNamedAttr("scratch", b.getI64IntegerAttr(0)),
        b.getNamedAttr("cost", b.getDictionaryAttr(b.getNamedAttr(
                                   "item", b.getI64IntegerAttr(500))))}));
@@ -46,8 +46,8 @@ static RankedTensorType tileOf(int64_t columns, Type element) {
   return RankedTensorType::get({kTileRows, columns}, element);
 }
 
-/// `tile` converted to the element type of memory that it goes to.
-static Value convert(OpBuilder &b, Location loc, Value tile, Type element) {
+Value fi::tile::convertTile(OpBuilder &b, Location loc, Value tile,
+                            Type element) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getElementType() == element)
     return tile;
@@ -70,7 +70,7 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
   unsigned values = stage.use(buffers.get(op.getValues()));
   ViewBuffers viewBuffers = useView(stage, op.getView(), buffers);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
-  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(op));
+  KernelOp kernel = stage.createKernel(symbol, getRowsSchedule(op, kTileRows));
   Block &entry = kernel.getBody().front();
   Value viewValue = createView(stage, kernel, op.getView(), viewBuffers);
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
@@ -94,7 +94,7 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
     bool wantValues = part == KVPart::Values;
     ScaledType scheme = getScaledType(view, wantValues);
     if (scheme) {
-      tile = convert(b, loc, tile, b.getF32Type());
+      tile = convertTile(b, loc, tile, b.getF32Type());
       Value scales = entry.getArgument(*viewBuffers.scales[wantValues]);
       switch (scheme.getGranularity()) {
       case Granularity::Tensor:
@@ -115,7 +115,7 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
                                    broadcastTo(b, loc, scales, shape));
       tile = quantise(b, loc, tile, element);
     } else {
-      tile = convert(b, loc, tile, element);
+      tile = convertTile(b, loc, tile, element);
     }
     StoreKVOp::create(b, loc, part, tile, viewValue, item, key);
   }
@@ -126,7 +126,7 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
        b.getNamedAttr("rows", b.getStringAttr(buffers.get(op.getRows()).name)),
        b.getNamedAttr("view", describeView(op.getView(), buffers)),
        b.getNamedAttr("buffers", stage.getNames()),
-       b.getNamedAttr("bodies", describeBodies(b, symbol))});
+       b.getNamedAttr("bodies", describeBodies(b, symbol, kTileRows))});
 }
 
 namespace {
@@ -166,7 +166,8 @@ private:
   void storeRows(Value tile, unsigned buffer) {
     Value target = entry->getArgument(buffer);
     Type element = cast<MemRefType>(target.getType()).getElementType();
-    StoreRowsOp::create(b, loc, convert(b, loc, tile, element), target, item,
+    StoreRowsOp::create(b, loc, convertTile(b, loc, tile, element), target,
+                        item,
                         /*group=*/1, Value());
   }
 
@@ -270,7 +271,7 @@ DictionaryAttr RowsStage::build() {
   }
   OpBuilder::InsertionGuard guard(b);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
-  KernelOp kernel = stage.createKernel(symbol, rowsSchedule(op));
+  KernelOp kernel = stage.createKernel(symbol, getRowsSchedule(op, kTileRows));
   entry = &kernel.getBody().front();
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
   b.setInsertionPointToStart(&items.getBody().front());
@@ -304,7 +305,7 @@ DictionaryAttr RowsStage::build() {
        b.getNamedAttr("rows_of", buffers.rowsOf(states[0])),
        b.getNamedAttr("heads", b.getI64IntegerAttr(type.getHeads())),
        b.getNamedAttr("buffers", stage.getNames()),
-       b.getNamedAttr("bodies", describeBodies(b, symbol))});
+       b.getNamedAttr("bodies", describeBodies(b, symbol, kTileRows))});
 }
 
 DictionaryAttr fi::tile::buildRowsStage(OpBuilder &b, Operation *op,

@@ -13,6 +13,7 @@
 #ifndef FI_LIB_CONVERSION_FITOFITILE_STAGEBUILDER_H
 #define FI_LIB_CONVERSION_FITOFITILE_STAGEBUILDER_H
 
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -110,6 +111,21 @@ mlir::DictionaryAttr buildRowsStage(mlir::OpBuilder &builder,
                                     mlir::Operation *op,
                                     ProgramBuffers &buffers,
                                     llvm::StringRef name);
+
+mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder, RMSNormOp op,
+                                    ProgramBuffers &buffers,
+                                    llvm::StringRef name);
+
+/// Of kernels that move rows: any size of tiles will do.
+inline constexpr int64_t kStageRows = 64;
+/// The schedule of tiles of that many rows, on as many warps as they fill.
+ScheduleAttr getRowsSchedule(mlir::Operation *op, int64_t tileRows);
+/// The `bodies` entry of a stage with one.
+mlir::Attribute describeBodies(mlir::Builder &builder, llvm::StringRef symbol,
+                               int64_t tileRows);
+/// `tile` converted to the element type of memory that it goes to.
+mlir::Value convertTile(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value tile, mlir::Type element);
 
 /// The `view` entry of the manifest.
 mlir::DictionaryAttr describeView(mlir::Value view,

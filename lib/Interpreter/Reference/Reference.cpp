@@ -12,6 +12,7 @@
 
 #include "fi/Interpreter/Reference.h"
 #include "ReferenceImpl.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -57,6 +58,7 @@ private:
   bool execute(FinalizeOp op);
   bool execute(SegmentsOp op);
   bool execute(AppendOp op);
+  bool execute(RMSNormOp op);
   bool executeDim(Operation *op, Value source, Value index);
 
   std::vector<HostTensor> tensorsOf(ValueRange values) {
@@ -438,6 +440,42 @@ bool Interpreter::execute(AppendOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Companions
+//===----------------------------------------------------------------------===//
+
+bool Interpreter::execute(RMSNormOp op) {
+  HostTensor input = *tensorOf(op.getInput());
+  std::optional<HostTensor> weight = tensorOf(op.getWeight());
+  RankedTensorType type = op.getResult().getType();
+  int64_t rows = input.getSize(0), dim = input.getSize(2);
+  if (!type.isDynamicDim(0) && type.getDimSize(0) != rows)
+    return BatchError(op, text)("expected " + Twine(type.getDimSize(0)) +
+                                " rows by the type of the result, but got " +
+                                Twine(rows) + " [BAT10]");
+  HostTensor result(*getDType(type.getElementType()), input.getShape());
+  double epsilon = op.getEpsilon().convertToFloat();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < input.getSize(1); ++head) {
+      double squares = 0;
+      for (int64_t d = 0; d < dim; ++d) {
+        double x = input.getFloat({row, head, d});
+        squares += x * x;
+      }
+      double scale =
+          1 / std::sqrt(squares / static_cast<double>(dim) + epsilon);
+      for (int64_t d = 0; d < dim; ++d) {
+        double factor = weight ? weight->getFloat({d}) : 1;
+        if (op.getPlusOne())
+          factor += 1;
+        result.setFloat({row, head, d},
+                        input.getFloat({row, head, d}) * scale * factor);
+      }
+    }
+  tensors[op.getResult()] = result;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
 // The program
 //===----------------------------------------------------------------------===//
 
@@ -474,7 +512,7 @@ bool Interpreter::executeDim(Operation *op, Value source, Value index) {
 bool Interpreter::execute(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
-            SegmentsOp, AppendOp>(
+            SegmentsOp, AppendOp, RMSNormOp>(
           [&](auto concrete) { return execute(concrete); })
       .Case([&](PagedViewOp view) {
         ViewValue value;

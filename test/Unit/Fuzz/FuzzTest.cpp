@@ -120,6 +120,7 @@ TEST(Programs, haveEveryAxis) {
                            "fi.finalize",
                            "fi.merge_segments",
                            "scf.if",
+                           "fi.rms_norm",
                            "fi.sorted",
                            "schedules(",
                            "x?x",

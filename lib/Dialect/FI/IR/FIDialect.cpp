@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -48,6 +49,10 @@ void FIDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fi/Dialect/FI/IR/FIOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fi/Dialect/FI/IR/FICompanionOps.cpp.inc"
       >();
   registerTypes();
   registerAttributes();
