@@ -107,10 +107,9 @@ LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
   Value registers = map.lookup(op.getTile());
   visitBuffer(tile, type, map.lookup(op.getBuffer()), /*first=*/0, /*step=*/1,
               [&](int64_t reg, int64_t count, Value pointer) {
-                LLVM::StoreOp::create(b, loc, neighbours(registers, reg, count),
-                                      pointer,
-                                      count * tile.getElementTypeBitWidth() /
-                                          8);
+                LLVM::StoreOp::create(
+                    b, loc, neighbours(registers, reg, count), pointer,
+                    count * tile.getElementTypeBitWidth() / 8);
               });
   // Such a product reads 16 columns at once: zeros behind the last ones, 8
   // columns further.
