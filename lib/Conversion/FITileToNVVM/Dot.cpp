@@ -55,12 +55,8 @@ Value NVVMLowering::matrixOffset(SmemAttr layout, int64_t rowBit,
 /// Swizzles change the low bits of a chunk's number within its group of 8, so
 /// that a lane's chunk c lies at (c / 8) * 128 bytes from where bits 4 to 6 of
 /// its first chunk's offset are xored with c % 8.
-NVVMLowering::MatrixRows NVVMLowering::locateMatrices(SmemAttr layout,
-                                                      Value buffer,
-                                                      int64_t rowBit,
-                                                      int64_t chunkBit) {
-  Value first = arith::AddIOp::create(b, loc, buffer,
-                                      matrixOffset(layout, rowBit, chunkBit));
+NVVMLowering::MatrixRows NVVMLowering::locateChunks(SmemAttr layout,
+                                                    Value first) {
   MatrixRows rows = {{}, layout.getSwizzle() != 0};
   for (int64_t chunk = 0; chunk < 8; chunk += 2) {
     if (chunk > 0 && !rows.swizzled)
@@ -71,6 +67,15 @@ NVVMLowering::MatrixRows NVVMLowering::locateMatrices(SmemAttr layout,
     rows.pointers[chunk] = sharedPointerAt(at);
   }
   return rows;
+}
+
+NVVMLowering::MatrixRows NVVMLowering::locateMatrices(SmemAttr layout,
+                                                      Value buffer,
+                                                      int64_t rowBit,
+                                                      int64_t chunkBit) {
+  return locateChunks(
+      layout, arith::AddIOp::create(b, loc, buffer,
+                                    matrixOffset(layout, rowBit, chunkBit)));
 }
 
 SmallVector<Value> NVVMLowering::loadMatrices(MatrixRows &rows, int64_t chunk,

@@ -165,16 +165,7 @@ NVVMLowering::MatrixRows NVVMLowering::locatePairs(DotOp op, BufType type) {
         b, loc, offset, times(warp32, repRows * 16 * layout.getPitch()));
   }
   Value first = arith::AddIOp::create(b, loc, map.lookup(op.getA()), offset);
-  MatrixRows rows = {{}, layout.getSwizzle() != 0};
-  for (int64_t chunk = 0; chunk < 8; chunk += 2) {
-    if (chunk > 0 && !rows.swizzled)
-      break;
-    Value at = first;
-    if (chunk > 0)
-      at = arith::XOrIOp::create(b, loc, first, i32(chunk * kChunkBytes));
-    rows.pointers[chunk] = sharedPointerAt(at);
-  }
-  return rows;
+  return locateChunks(layout, first);
 }
 
 /// Columns 4t and 4t + 2, and 4t + 1 and 4t + 3.

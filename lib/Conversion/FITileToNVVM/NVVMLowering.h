@@ -234,6 +234,8 @@ private:
     std::array<Value, 8> pointers;
     bool swizzled;
   };
+  /// From the place of a lane's first chunk.
+  MatrixRows locateChunks(SmemAttr layout, Value first);
   MatrixRows locateMatrices(SmemAttr layout, Value buffer, int64_t rowBit,
                             int64_t chunkBit);
   llvm::SmallVector<Value> loadMatrices(MatrixRows &rows, int64_t chunk,
