@@ -124,6 +124,34 @@ int fi_emu_memcpy_to_host(fi_emu_device *d, void *to, uint64_t from,
   return result(d->device->memcpyToHost(to, from, bytes, error), error);
 }
 
+int fi_emu_tensor_map_encode_tiled(void *map, uint32_t type, uint32_t rank,
+                                   uint64_t address, const uint64_t *dims,
+                                   const uint64_t *strides, const uint32_t *box,
+                                   const uint32_t *elementStrides,
+                                   uint32_t interleave, uint32_t swizzle,
+                                   uint32_t promotion, uint32_t fill) {
+  TensorMapConfig c;
+  std::string error;
+  if (!map || !dims || !box || !elementStrides || (rank > 1 && !strides))
+    return result(false, "expected a place for the tensor map, dimensions, "
+                         "strides and a box, but got NULL");
+  c.type = TensorMapConfig::Type(type);
+  c.rank = rank;
+  c.address = address;
+  for (uint32_t i = 0; i < rank && i < 5; ++i) {
+    c.dims[i] = dims[i];
+    c.box[i] = box[i];
+    c.elementStrides[i] = elementStrides[i];
+    if (i > 0)
+      c.strides[i - 1] = strides[i - 1];
+  }
+  c.interleave = interleave;
+  c.swizzle = TensorMapConfig::Swizzle(swizzle);
+  c.promotion = promotion;
+  c.fill = fill;
+  return result(encodeTensorMap(c, map, error), error);
+}
+
 int fi_emu_module_load(fi_emu_device *d, const char *name, const char *ptx,
                        fi_emu_module **out) {
   std::string error;

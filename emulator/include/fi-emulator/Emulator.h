@@ -53,6 +53,10 @@ enum class ReportKind : int {
   StepLimit,             // more instructions than the limit
   InvalidInstruction,    // an operand without a meaning
   Trap,                  // trap, brkpt, a failed assertion
+  ProxyFence,    // the async proxy reads what no fence.proxy.async follows
+  MbarrierFault, // counts and phases that cannot be, no mbarrier at an address
+  WgmmaFault,    // registers of a wgmma in flight, a missing wgmma.fence
+  RegisterFault, // setmaxnreg with a count that it cannot have
 };
 FI_EMULATOR_EXPORT const char *nameOf(ReportKind kind);
 
@@ -127,6 +131,44 @@ struct LaunchConfig {
   const void *params = nullptr;
   size_t paramBytes = 0;
 };
+
+/// What cuTensorMapEncodeTiled takes; numbers are those of the driver.
+struct TensorMapConfig {
+  enum class Type : uint32_t {
+    U8,
+    U16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F16,
+    F32,
+    F64,
+    BF16,
+    F32Flushed,
+    TF32,
+    TF32Flushed,
+  };
+  enum class Swizzle : uint32_t { None, Bytes32, Bytes64, Bytes128 };
+  Type type = Type::F16;
+  uint32_t rank = 1;
+  uint64_t address = 0;
+  uint64_t dims[5] = {1, 1, 1, 1, 1};
+  /// Bytes, of dimensions 1 to rank - 1.
+  uint64_t strides[4] = {0, 0, 0, 0};
+  uint32_t box[5] = {1, 1, 1, 1, 1};
+  uint32_t elementStrides[5] = {1, 1, 1, 1, 1};
+  uint32_t interleave = 0; // none alone is emulated
+  Swizzle swizzle = Swizzle::None;
+  uint32_t promotion = 0; // of L2: nothing here
+  uint32_t fill = 0;      // what is outside the tensor: 0 zeros, 1 NaNs
+};
+constexpr size_t tensorMapBytes = 128;
+/// Fills the 128 bytes at `out`, which are aligned to 64, with a map for the
+/// emulator (a GPU's driver makes others). False, and a sentence: what the
+/// driver refuses.
+FI_EMULATOR_EXPORT bool encodeTensorMap(const TensorMapConfig &config,
+                                        void *out, std::string &error);
 
 struct Statistics {
   uint64_t warpInstructions = 0;

@@ -48,6 +48,15 @@ FI_EMU_API int fi_emu_memcpy_to_device(fi_emu_device *device, uint64_t to,
 FI_EMU_API int fi_emu_memcpy_to_host(fi_emu_device *device, void *to,
                                      uint64_t from, size_t bytes);
 
+/* As cuTensorMapEncodeTiled, with its numbers, for kernels in the emulator: an
+ * opaque map of 128 bytes at `map`, which is aligned to 64. `strides` are bytes
+ * of dimensions 1 to rank - 1; the arrays have `rank` entries otherwise. */
+FI_EMU_API int fi_emu_tensor_map_encode_tiled(
+    void *map, uint32_t type, uint32_t rank, uint64_t address,
+    const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
+    const uint32_t *element_strides, uint32_t interleave, uint32_t swizzle,
+    uint32_t promotion, uint32_t fill);
+
 FI_EMU_API int fi_emu_module_load(fi_emu_device *device, const char *name,
                                   const char *ptx, fi_emu_module **out);
 FI_EMU_API void fi_emu_module_unload(fi_emu_device *device,

@@ -220,6 +220,8 @@ bool Decoder::collect() {
       if (op.kind != FlatOperand::Register && op.kind != FlatOperand::Predicate)
         continue;
       // A guarded definition keeps what was there.
+      if (op.dest && op.read)
+        program.uses.push_back(op.reg);
       if (op.dest && !guarded)
         program.defs.push_back(op.reg);
       else if (!op.dest)
@@ -284,6 +286,27 @@ uint32_t Decoder::special(uint32_t which, bool wide) {
   return it->second;
 }
 
+void Decoder::listTouches() {
+  bool any = false;
+  for (const Flat &f : flat)
+    any |= f.ast->mnemonic == "wgmma";
+  if (!any)
+    return;
+  for (uint32_t r = 0; r < registers.size(); ++r)
+    kernel.registerNames.push_back(registerName(r));
+  for (size_t i = 0; i < flat.size(); ++i) {
+    const AstInst &ast = *flat[i].ast;
+    kernel.products.push_back(ast.mnemonic == "wgmma" &&
+                              !ast.modifiers.empty() &&
+                              ast.modifiers[0] == "mma_async");
+    kernel.touchStart.push_back(uint32_t(kernel.touches.size()));
+    for (const FlatOperand &op : collected[i].operands)
+      if (op.kind == FlatOperand::Register)
+        kernel.touches.push_back(op.reg * 2 + op.dest);
+  }
+  kernel.touchStart.push_back(uint32_t(kernel.touches.size()));
+}
+
 bool Decoder::emit(const Assignment &assignment) {
   kernel.virtualRegisters = uint32_t(registers.size());
   // A sink of each width after the registers.
@@ -298,6 +321,7 @@ bool Decoder::emit(const Assignment &assignment) {
   }
   kernel.code.resize(flat.size());
   kernel.source.resize(flat.size());
+  listTouches();
   for (size_t i = 0; i < flat.size(); ++i) {
     const Flat &f = flat[i];
     Collected &c = collected[i];
@@ -312,7 +336,8 @@ bool Decoder::emit(const Assignment &assignment) {
                     std::move(c.addends),
                     c.addressSpace,
                     c.addressIsVariable,
-                    {}};
+                    {},
+                    kernel.lists};
     inst.imm = c.imm;
     inst.aux = c.aux;
     if (c.address32)

@@ -53,7 +53,7 @@ struct FlatOperand {
     Sink
   };
   Kind kind = Const;
-  bool dest = false, negated = false, wide = false;
+  bool dest = false, read = false, negated = false, wide = false;
   uint8_t bytes = 4;
   uint32_t reg = 0;
   uint64_t value = 0;
@@ -133,6 +133,9 @@ private:
   uint32_t constant(uint64_t value, bool wide);
 
   uint32_t special(uint32_t which, bool wide);
+
+  /// In kernels with wgmma: the registers of every instruction.
+  void listTouches();
 
   bool emit(const Assignment &assignment);
 

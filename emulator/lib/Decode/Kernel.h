@@ -88,6 +88,11 @@ struct Kernel {
   };
   std::vector<Tracked> tracked; // sorted by instruction
   std::vector<std::string> trackedNames;
+  /// In kernels with wgmma: the registers of each instruction in the order of
+  /// its operands, times two, and one more for those that are written.
+  std::vector<uint32_t> touchStart, touches;
+  std::vector<bool> products; // by instruction: wgmma.mma_async
+  std::vector<std::string> registerNames;
 
   uint32_t dynamicOffset() const {
     return (sharedBytes + dynamicAlign - 1) / dynamicAlign * dynamicAlign;

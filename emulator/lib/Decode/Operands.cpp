@@ -370,8 +370,11 @@ bool Decoder::operand(const Flat &f, const OperandSpec &spec, const Operand &op,
     type = c.match.first;
   else if (spec.which == 'w')
     type = sizeOf(c.match.last) == 2 ? Type::B32 : Type::B64;
+  else if (spec.which == 'g')
+    type = op.kind == Operand::Vector ? Type::B32 : Type::B64;
   auto one = [&](const Operand &o, Type t) {
     FlatOperand out;
+    out.read = spec.read;
     if (t == Type::Pred ? !predicate(f, o, spec.dest, out)
                         : !value(f, o, t, spec.dest, spec.wide, out))
       return false;
@@ -407,7 +410,22 @@ bool Decoder::operand(const Flat &f, const OperandSpec &spec, const Operand &op,
       if (!one(e, type))
         return false;
     return true;
+  case OperandSpec::TensorAddress: {
+    if (!address(f, op, c))
+      return false;
+    if (op.elems.size() != 2 || op.elems[1].kind != Operand::Vector)
+      return fail(line, "expected a tensor map and coordinates, [map, {x, "
+                        "...}], in '" +
+                            std::string(f.ast->mnemonic) + "'");
+    for (const Operand &e : op.elems[1].elems)
+      if (!one(e, Type::B32))
+        return false;
+    return true;
+  }
   case OperandSpec::Address:
+    if (op.kind == Operand::Address && op.elems.size() > 1)
+      return fail(line, "unexpected coordinates in '" +
+                            std::string(f.ast->mnemonic) + "'");
     return address(f, op, c);
   case OperandSpec::Name:
     return true;

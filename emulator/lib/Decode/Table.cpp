@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 
 namespace fi::emulator {
 namespace {
@@ -24,6 +25,17 @@ std::vector<std::string_view> split(std::string_view text, char by) {
     text.remove_prefix(at + 1);
   }
   return out;
+}
+
+/// The shapes of wgmma: n is a multiple of 8, with integers of 16 from 32 on.
+const char *productShapes(unsigned k, bool ints) {
+  static std::deque<std::string> texts;
+  std::string &text = texts.emplace_back();
+  for (unsigned n = 8; n <= 256; n += 8)
+    if (!ints || n % 16 == 0 || n < 32)
+      text += (text.empty() ? "m64n" : "|m64n") + std::to_string(n) + "k" +
+              std::to_string(k);
+  return text.c_str();
 }
 
 void expandSet(std::string_view word, std::vector<std::string_view> &out) {
@@ -46,6 +58,10 @@ void expandSet(std::string_view word, std::vector<std::string_view> &out) {
        "L1::no_allocate"},
       {"$l2", "L2::64B|L2::128B|L2::256B"},
       {"$scope", "cta|cluster|gpu|sys"},
+      {"$wg8", productShapes(8, false)},
+      {"$wg16", productShapes(16, false)},
+      {"$wg32", productShapes(32, false)},
+      {"$wgint", productShapes(32, true)},
   };
   if (word[0] != '$') {
     out.push_back(word);
@@ -65,6 +81,9 @@ OperandSpec compileOperand(std::string_view text) {
   OperandSpec spec;
   if (text[0] == '=') {
     spec.dest = true;
+    text.remove_prefix(1);
+  } else if (text[0] == '+') {
+    spec.dest = spec.read = true;
     text.remove_prefix(1);
   }
   if (text.back() == '?') {
@@ -93,6 +112,11 @@ OperandSpec compileOperand(std::string_view text) {
   } else if (text == "v64") {
     spec.kind = OperandSpec::Vector;
     spec.type = Type::B64;
+  } else if (text == "wg") {
+    spec.kind = OperandSpec::Vector;
+    spec.which = 'g';
+  } else if (text == "tm") {
+    spec.kind = OperandSpec::TensorAddress;
   } else if (text == "m") {
     spec.kind = OperandSpec::Address;
   } else if (text == "l") {

@@ -13,14 +13,16 @@
 // optional; `$int` and the like stand for sets of types (see expandSet).
 // Matched groups are numbered from 0; an absent optional group is empty.
 //
-// Operands, separated by blanks; `=` first marks a destination, `?` last an
-// optional one:
+// Operands, separated by blanks; `=` first marks a destination, `+` one that is
+// read too, `?` last an optional one:
 //   t, u, w    the type of the last group that is a type, of the first, and
 //              twice as wide as t
 //   b16 b32 b64 and other types        p   predicate (sources may be negated)
 //   t|p        destination with an optional predicate beside it
 //   v          a value or a vector of type t       v32  a vector of b32
 //   m          an address                l   a label or other name
+//   tm         the address of a tensor map, with coordinates
+//   wg         registers of 32 bits, or one of 64
 //   any        whatever the builder takes
 // `~` last: the register may be wider than the type.
 //
@@ -29,6 +31,7 @@
 #define FI_EMULATOR_DECODE_TABLE_H
 
 #include "../Exec/Exec.h"
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,9 +53,18 @@ struct Row {
 };
 
 struct OperandSpec {
-  enum Kind : uint8_t { Value, Pred, DestPred, Vector, Address, Name, Any };
+  enum Kind : uint8_t {
+    Value,
+    Pred,
+    DestPred,
+    Vector,
+    Address,
+    TensorAddress,
+    Name,
+    Any
+  };
   Kind kind = Value;
-  bool dest = false, optional = false, wide = false;
+  bool dest = false, read = false, optional = false, wide = false;
   /// 't', 'u', 'w', or 0 with a type.
   char which = 0;
   Type type = Type::None;
@@ -113,7 +125,14 @@ struct Builder {
   Space addressSpace = Space::Generic;
   bool addressIsVariable = false;
   std::string error;
+  /// Where lists live as long as the kernel.
+  std::deque<std::vector<uint32_t>> &lists;
 
+  /// Makes words of the builder's the instruction's list.
+  void keep(std::vector<uint32_t> words) {
+    lists.push_back(std::move(words));
+    inst.list = lists.back().data();
+  }
   bool has(size_t group) const { return !match.groups[group].empty(); }
   std::string_view group(size_t i) const { return match.groups[i]; }
   bool is(size_t i, std::string_view word) const {

@@ -142,7 +142,6 @@ const Row rows[] = {
     {"nanosleep", "u32", "u32", 63, 70, buildPause},
     {"pmevent", "[mask]", "b32", 14, 0, buildNothing},
     {"griddepcontrol", "launch_dependents|wait", "", 78, 90, buildNothing},
-    {"setmaxnreg", "inc|dec sync aligned u32", "b32", 80, 90, buildNothing},
     {"bar", "sync", "b32 b32?", 10, 0, buildBarrier},
     {"bar", "arrive", "b32 b32", 20, 20, buildBarrier},
     {"bar", "red popc u32", "=t b32 p", 20, 20, buildBarrier},

@@ -76,7 +76,18 @@ struct Inst {
 };
 
 /// What a fragment waits for.
-enum class Wait : uint8_t { None, Converge, Lanes, WarpBarrier, Barrier };
+enum class Wait : uint8_t {
+  None,
+  Converge,
+  Lanes,
+  WarpBarrier,
+  Barrier,
+  // The instruction is repeated when the machine says so:
+  Mbarrier,  // a phase of the mbarrier at `barrier` ends, or time is up
+  Registers, // setmaxnreg.inc, when the block has registers
+  Products,  // wgmma.wait_group, when all warps of the group have issued
+};
+inline bool isElsewhere(Wait w) { return w >= Wait::Barrier; }
 
 /// Lanes of a warp at one place.
 struct Fragment {
@@ -84,6 +95,8 @@ struct Fragment {
   uint32_t mask = 0;
   Wait wait = Wait::None;
   bool expired = false;
+  /// A try_wait has waited for long: it gives up.
+  bool timedOut = false;
   uint32_t barrier = 0;
   /// Lanes that must come (Lanes, WarpBarrier).
   uint32_t members = 0;
@@ -93,6 +106,7 @@ struct Fragment {
 struct PendingCopies {
   uint32_t mask;
   uint32_t inst;
+  uint32_t serial;
   uint8_t bytes;
   /// Whether the sources were read when the copy was issued.
   bool sampled;
@@ -102,6 +116,10 @@ struct PendingCopies {
   uint8_t sourceBytes[32];
   uint8_t data[32][16];
 };
+
+struct Mbarriers;
+struct AsyncOps;
+struct WgmmaState;
 
 struct Warp {
   uint32_t *regs = nullptr;
@@ -143,6 +161,14 @@ struct Warp {
   std::vector<PendingCopies> copies;
   uint32_t copyCount = 0;
   uint32_t copyGroup[32] = {};
+  uint32_t copySerial = 0;
+  /// Of cp.async.bulk, by lane.
+  uint32_t bulkGroup[32] = {};
+  /// Products in flight; null if there never were any.
+  std::shared_ptr<WgmmaState> wgmma;
+  /// Registers of a thread (setmaxnreg); 0: not known.
+  uint32_t maxRegisters = 0;
+  bool timedOut = false;
   uint64_t executed = 0;
   /// nanosleep: the scheduler takes another warp.
   bool yielded = false;
@@ -193,6 +219,13 @@ struct Cta {
   std::vector<uint32_t> registers, predicates;
   std::vector<uint8_t> sharedMemory, localMemory;
   std::vector<Barrier> barriers;
+  std::shared_ptr<Mbarriers> mbarriers;
+  /// Bulk copies that are not done; null if there never were any.
+  std::shared_ptr<AsyncOps> async;
+  /// Registers that setmaxnreg.dec gave back, for each thread of a warp.
+  uint32_t freeRegisters = 0;
+  /// Rounds in which nothing but time-outs of waits happened.
+  uint32_t idleRounds = 0;
   uint32_t liveWarps = 0;
   uint32_t nextWarp = 0;
 };

@@ -183,6 +183,8 @@ void addAtomicRows(Table &table);
 void addControlRows(Table &table);
 void addWarpRows(Table &table);
 void addMatrixRows(Table &table);
+void addBulkRows(Table &table);
+void addWgmmaRows(Table &table);
 
 } // namespace fi::emulator::FI_EMU_ISA
 

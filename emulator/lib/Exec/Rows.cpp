@@ -20,6 +20,8 @@ void addAllRows(Table &table) {
   addControlRows(table);
   addWarpRows(table);
   addMatrixRows(table);
+  addBulkRows(table);
+  addWgmmaRows(table);
 }
 
 } // namespace fi::emulator::FI_EMU_ISA

@@ -9,6 +9,7 @@
 // kernel never touches memory of the host that it was not given.
 //
 //===----------------------------------------------------------------------===//
+#include "Async.h"
 #include "Checker.h"
 
 #include <algorithm>
@@ -386,6 +387,7 @@ void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
   PendingCopies &c = w.copies[w.copyCount++];
   c.mask = mask;
   c.inst = w.instIndex(in);
+  c.serial = w.copySerial++;
   c.bytes = uint8_t(bytes);
   // Whether the source is read now or when it is waited for is the hardware's
   // choice; the seed's here.
@@ -425,20 +427,16 @@ void issueCopies(Warp &w, const Inst &in, uint32_t mask, uint32_t bytes,
   }
 }
 
-void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
-  if (!w.copyCount)
-    return;
+namespace {
+
+/// Ends the copies of the lanes that `which` names; `by`: the mbarrier that
+/// tells of them, or null.
+template <class F> void endCopies(Warp &w, const Mbarrier *by, F which) {
   Launch &l = *w.launch;
-  bool all = keep == 0 && !w.alive;
   uint32_t kept = 0;
   for (uint32_t k = 0; k < w.copyCount; ++k) {
     PendingCopies &c = w.copies[k];
-    uint32_t done = 0;
-    for (unsigned i = 0; i < 32; ++i)
-      done |= uint32_t(w.copyGroup[i] > c.group[i] &&
-                       w.copyGroup[i] - c.group[i] > keep)
-              << i;
-    done = all ? c.mask : done & mask & c.mask;
+    uint32_t done = which(c) & c.mask;
     if (done) {
       if (!c.sampled)
         sample(c, done);
@@ -451,7 +449,7 @@ void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
           std::memcpy(base + c.dest[i], c.data[i], c.bytes);
       }
       if (l.checker)
-        l.checker->finishCopies(w, c, done);
+        l.checker->finishCopies(w, c, done, by);
       c.mask &= ~done;
     }
     if (c.mask) {
@@ -461,6 +459,31 @@ void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
     }
   }
   w.copyCount = kept;
+}
+
+} // namespace
+
+void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
+  if (!w.copyCount)
+    return;
+  bool all = keep == 0 && !w.alive;
+  endCopies(w, nullptr, [&](const PendingCopies &c) {
+    if (all)
+      return c.mask;
+    uint32_t done = 0;
+    for (unsigned i = 0; i < 32; ++i)
+      done |= uint32_t(w.copyGroup[i] > c.group[i] &&
+                       w.copyGroup[i] - c.group[i] > keep)
+              << i;
+    return done & mask;
+  });
+}
+
+void finishCopiesBefore(Warp &w, uint32_t mask, uint32_t serial,
+                        const Mbarrier *by) {
+  endCopies(w, by, [&](const PendingCopies &c) {
+    return int32_t(c.serial - serial) < 0 ? mask : 0;
+  });
 }
 
 } // namespace fi::emulator

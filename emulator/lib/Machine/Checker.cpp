@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "Checker.h"
+#include "CheckerSite.h"
 
 #include <algorithm>
 
@@ -86,48 +86,7 @@ void ShadowMemory::reset(ShadowPage &page, uint32_t generation) {
   page.generation = generation;
 }
 
-namespace {
-
-inline void setAll(uint64_t *bits, uint64_t from, uint32_t count) {
-  while (count) {
-    uint32_t at = uint32_t(from % 64), n = std::min(count, 64 - at);
-    uint64_t mask = (n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1) << at;
-    bits[from / 64] |= mask;
-    from += n;
-    count -= n;
-  }
-}
-inline bool test(const uint64_t *bits, uint64_t from, uint32_t count) {
-  bool all = true;
-  while (count) {
-    uint32_t at = uint32_t(from % 64), n = std::min(count, 64 - at);
-    uint64_t mask = (n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1) << at;
-    all &= (bits[from / 64] & mask) == mask;
-    from += n;
-    count -= n;
-  }
-  return all;
-}
-
-} // namespace
-
 //===- Accesses -----------------------------------------------------------===//
-
-struct Checker::Site {
-  Site(Checker &checker, Warp &w, const Inst &in, Access kind)
-      : warp(w), block(checker.blockOf(*w.cta)), me(block.warps[w.index]),
-        perBlock(checker.launch.warpsPerBlock), first(w.cta->linear * perBlock),
-        inst(w.instIndex(in)), kind(kind), strong(in.flags & Inst::Strong) {}
-
-  Warp &warp;
-  BlockState &block;
-  WarpState &me;
-  uint32_t perBlock, first, inst;
-  Access kind;
-  bool strong;
-  /// ld.global.nc.
-  bool late = false;
-};
 
 void Checker::startBlock(Cta &cta) {
   if (cta.slot >= blocks.size())
@@ -144,29 +103,22 @@ void Checker::startBlock(Cta &cta) {
   block->generation = ++generations;
   block->written.assign((cta.sharedBytes + 63) / 64, 0);
   block->barriers.clear();
-}
-
-inline bool Checker::ordered(const Site &at, const Event &e, uint32_t lane) {
-  if (e.clock == 0)
-    return true;
-  if (e.warp == at.me.id)
-    return (e.lanes & ~(1u << lane)) == 0 || e.clock < at.me.laneSync[lane];
-  uint32_t local = e.warp - at.first;
-  if (local < at.perBlock)
-    return e.clock < at.me.knows.local[local];
-  if (!at.me.knows.foreign)
-    return false;
-  auto it = at.me.knows.foreign->find(e.warp);
-  return it != at.me.knows.foreign->end() && e.clock < it->second;
+  block->agents.clear();
+  block->reading.clear();
+  block->readingInst.clear();
+  block->stores.clear();
 }
 
 __attribute__((noinline)) void Checker::race(const Site &at, const char *what,
                                              const Event &other, uint32_t lane,
                                              uint64_t address) {
+  std::string who = other.warp & agentBit
+                        ? std::string("an asynchronous operation")
+                        : "warp " + std::to_string(other.warp % at.perBlock) +
+                              " of block " +
+                              std::to_string(other.warp / at.perBlock);
   launch.addReport(at.warp, at.inst, ReportKind::Race, 1u << lane,
-                   std::string(what) + " by warp " +
-                       std::to_string(other.warp % at.perBlock) + " of block " +
-                       std::to_string(other.warp / at.perBlock) +
+                   std::string(what) + " by " + who +
                        " is not ordered with this access",
                    address, int64_t(other.inst));
 }
@@ -178,7 +130,8 @@ __attribute__((noinline)) void Checker::pending(const Site &at,
   launch.addReport(
       at.warp, at.inst, ReportKind::PendingCopy, 1u << lane,
       std::string(at.kind == Access::Read ? "read" : "write") +
-          " of memory that a cp.async is writing: it was not waited for",
+          " of memory that an asynchronous copy is writing: it was not waited "
+          "for",
       address, int64_t(s.pendingInst));
 }
 
@@ -329,6 +282,7 @@ inline void Checker::range(const Site &at, ShadowMemory &shadow,
 void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
                      uint32_t bytes, Access kind, const Lanes &lanes) {
   Site at(*this, w, in, kind);
+  at.me.touched |= mask;
   bool shared = space == Space::Shared;
   at.late = !shared && (in.flags & Inst::NonCoherent);
   Allocation *allocation = last;
@@ -382,6 +336,8 @@ void Checker::access(Warp &w, const Inst &in, Space space, uint32_t mask,
       offset = address - sharedBase;
       shadow = &at.block.shared;
       generation = at.block.generation;
+      if (kind != Access::Read && !at.block.reading.empty())
+        readsInFlight(at, uint32_t(offset), size, i);
     } else {
       if (!allocation || address < allocation->base ||
           address >= allocation->end)
@@ -455,8 +411,11 @@ void Checker::issueCopies(Warp &w, const PendingCopies &c) {
     s.pendingWarp = at.me.id + 1;
     s.pendingInst = c.inst;
   };
+  at.me.touched |= c.mask;
   for (uint32_t left = c.mask; left; left &= left - 1) {
     uint32_t i = uint32_t(__builtin_ctz(left)), offset = c.dest[i] - sharedBase;
+    if (!at.block.reading.empty())
+      readsInFlight(at, offset, c.bytes, i);
     ShadowPage &page =
         at.block.shared.page(offset / ShadowPage::bytes, at.block.generation);
     uint32_t line = offset / 16 % ShadowPage::lines;
@@ -471,13 +430,16 @@ void Checker::issueCopies(Warp &w, const PendingCopies &c) {
   }
 }
 
-void Checker::finishCopies(Warp &w, const PendingCopies &c, uint32_t mask) {
+void Checker::finishCopies(Warp &w, const PendingCopies &c, uint32_t mask,
+                           const Mbarrier *by) {
   BlockState &block = blockOf(*w.cta);
   WarpState &me = block.warps[w.index];
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t i = uint32_t(__builtin_ctz(left)), offset = c.dest[i] - sharedBase;
     ShadowWord done = {};
-    done.write = Event{me.id, me.clock, 1u << i, c.inst};
+    done.write = by ? Event{agentBit | by->agent, uint32_t(by->phase) + 1,
+                            1u << i, c.inst}
+                    : Event{me.id, me.clock, 1u << i, c.inst};
     done.writeBytes = 15;
     ShadowPage &page =
         block.shared.page(offset / ShadowPage::bytes, block.generation);

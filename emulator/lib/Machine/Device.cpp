@@ -397,7 +397,11 @@ const char *nameOf(ReportKind kind) {
                                 "deadlock",
                                 "step limit",
                                 "invalid instruction",
-                                "trap"};
+                                "trap",
+                                "missing proxy fence",
+                                "mbarrier fault",
+                                "wgmma fault",
+                                "register fault"};
   return names[int(kind)];
 }
 

@@ -99,13 +99,14 @@ bool Launch::select(Warp &w) {
   // opened are somewhere else.
   std::vector<Fragment> &fs = w.fragments;
   for (size_t i = 0; i < fs.size(); ++i) {
-    if (fs[i].wait == Wait::Barrier)
+    if (isElsewhere(fs[i].wait))
       continue;
     for (size_t k = i + 1; k < fs.size();) {
-      if (fs[k].pc == fs[i].pc && fs[k].wait != Wait::Barrier) {
+      if (fs[k].pc == fs[i].pc && !isElsewhere(fs[k].wait)) {
         fs[i].mask |= fs[k].mask;
         fs[i].wait = Wait::None;
         fs[i].expired = false;
+        fs[i].timedOut |= fs[k].timedOut;
         fs[k] = fs.back();
         fs.pop_back();
       } else {
@@ -150,9 +151,11 @@ bool Launch::select(Warp &w) {
       w.active = best->mask;
       w.limit = ~0u;
       for (const Fragment &f : fs)
-        if (f.wait != Wait::Barrier && f.pc > w.pc)
+        if (!isElsewhere(f.wait) && f.pc > w.pc)
           w.limit = std::min(w.limit, f.pc);
       w.wait = Wait::None;
+      w.timedOut = best->timedOut;
+      fs[w.current].timedOut = false;
       return true;
     }
     for (Fragment &f : fs)
@@ -160,7 +163,7 @@ bool Launch::select(Warp &w) {
   }
   bool barrier = false;
   for (const Fragment &f : fs)
-    barrier |= f.wait == Wait::Barrier;
+    barrier |= isElsewhere(f.wait);
   if (barrier)
     return false; // another warp may open it
   // Lanes wait for each other at different places.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
 
+#include "Async.h"
 #include "Checker.h"
 #include <algorithm>
 #include <chrono>
@@ -26,6 +27,8 @@ namespace {
 constexpr int64_t blockTurn = 1 << 16;
 constexpr int64_t warpTurn = 256;
 constexpr int64_t fragmentTurn = 2000;
+/// So often waits for mbarriers time out before nothing can be expected.
+constexpr uint32_t patience = 4;
 
 /// Of this thread; other work on the machine does not count.
 double processorSeconds() {
@@ -122,6 +125,8 @@ bool Launch::fatal(ReportKind kind) const {
   case ReportKind::StepLimit:
   case ReportKind::InvalidInstruction:
   case ReportKind::Trap:
+  case ReportKind::MbarrierFault:
+  case ReportKind::RegisterFault:
     return true;
   case ReportKind::OutOfBounds:
   case ReportKind::Misaligned:
@@ -187,12 +192,30 @@ std::string Launch::describePosition(const Warp &warp) const {
         "PTX line " + std::to_string(place.ptxLine) + " (" + place.ptx + ")";
     if (place.line)
       text += " [" + place.file + ":" + std::to_string(place.line) + "]";
-    text += ";";
+    text += describeWait(warp, f) + ";";
   }
   return text;
 }
 
+std::string Launch::describeWait(const Warp &w, const Fragment &f) const {
+  if (f.wait == Wait::Registers)
+    return ", waiting for registers: " + std::to_string(w.cta->freeRegisters) +
+           " a thread of a warp are free";
+  if (f.wait == Wait::Products)
+    return ", waiting for the other warps of the warpgroup to issue a product";
+  if (f.wait != Wait::Mbarrier)
+    return {};
+  const Mbarrier *m =
+      w.cta->mbarriers ? w.cta->mbarriers->find(f.barrier) : nullptr;
+  return ", waiting for " + (m ? describe(*m) : "several mbarriers");
+}
+
 void Launch::deadlock(Cta &cta) {
+  // Waits that timed out stand where they stood.
+  for (Warp &w : cta.warps)
+    for (Fragment &f : w.fragments)
+      if (f.timedOut && f.wait == Wait::None)
+        f.wait = Wait::Mbarrier;
   std::string text = "no warp of the block can go on:";
   Warp *first = nullptr;
   size_t shown = 0;
@@ -231,8 +254,11 @@ template <bool Track> void Launch::runWarp(Warp &w, int64_t quantum) {
       uint32_t m = w.active;
       if (in.guard != noGuard)
         m &= w.pred(in.guard);
-      if constexpr (Track)
+      if constexpr (Track) {
         trackRegisters(w, pc, m);
+        if (!kernel.touches.empty())
+          trackProducts(w, pc);
+      }
       if (m)
         in.fn(w, in, m);
       --n;
@@ -295,6 +321,9 @@ void Launch::start(Cta &cta, uint64_t linear) {
   cta.registers.resize(words * warpsPerBlock + 16);
   cta.predicates.assign(size_t(kernel.predicates) * warpsPerBlock, 0);
   cta.barriers.assign(16, Barrier());
+  cta.mbarriers.reset();
+  cta.async.reset();
+  cta.freeRegisters = cta.idleRounds = 0;
   cta.warps.resize(warpsPerBlock);
   cta.liveWarps = warpsPerBlock;
   cta.nextWarp = 0;
@@ -311,6 +340,7 @@ void Launch::start(Cta &cta, uint64_t linear) {
     w.cta = &cta;
     w.launch = this;
     w.observed = checker || countAccesses;
+    w.maxRegisters = firstRegisters();
     w.code = kernel.code.data();
     w.local = cta.localMemory.data() + size_t(kernel.localBytes) * 32 * i;
     uint32_t lanes = std::min(32u, threads - i * 32);
@@ -334,6 +364,19 @@ void Launch::start(Cta &cta, uint64_t linear) {
   }
   if (checker)
     checker->startBlock(cta);
+}
+
+/// What the compiler gives a thread where setmaxnreg may be used; 0: unknown.
+uint32_t Launch::firstRegisters() const {
+  const PtxFunction &f = *kernel.function;
+  if (f.maxRegisters)
+    return f.maxRegisters;
+  const uint32_t *t = f.reqThreads[0] ? f.reqThreads : f.maxThreads;
+  uint64_t threads = uint64_t(t[0]) * t[1] * t[2];
+  if (!f.minBlocks || !threads)
+    return 0;
+  return uint32_t(
+      std::min<uint64_t>(256, 65536 / (threads * f.minBlocks) / 8 * 8));
 }
 
 uint64_t specialValue(Warp &w, uint32_t which, uint32_t lane) {
@@ -414,14 +457,17 @@ uint64_t specialValue(Warp &w, uint32_t which, uint32_t lane) {
 void Launch::warpExited(Warp &w) {
   // Copies in flight end with the warp.
   waitCopies(w, kernel.code[0], fullMask, 0);
+  wgmmaEnd(w);
   w.fragments.clear();
-  --w.cta->liveWarps;
+  if (--w.cta->liveWarps == 0)
+    endAsync(*w.cta);
   checkBarriers(*w.cta);
 }
 
 bool Launch::runCta(Cta &cta, int64_t budget) {
   uint64_t end = steps + uint64_t(budget);
-  bool track = checker && !kernel.trackedNames.empty();
+  bool track =
+      checker && !(kernel.trackedNames.empty() && kernel.touches.empty());
   while (cta.liveWarps && !stopped && steps < end) {
     bool ran = false, yielded = false;
     for (uint32_t i = 0; i < cta.warps.size() && !stopped; ++i) {
@@ -441,6 +487,8 @@ bool Launch::runCta(Cta &cta, int64_t budget) {
         runWarp<false>(w, turn);
       ran |= steps != before;
       yielded |= w.yielded;
+      if (cta.async && steps >= cta.async->nextDue && cta.liveWarps)
+        completeDue(cta);
     }
     if (options.stepLimit && steps > options.stepLimit && !stopped &&
         cta.liveWarps) {
@@ -468,9 +516,9 @@ bool Launch::runCta(Cta &cta, int64_t budget) {
             runWarp<false>(w, 1);
           any |= steps != before;
         }
-      if (!any && cta.liveWarps && !stopped) {
-        deadlock(cta);
-        stopped = true;
+      if (!any && cta.liveWarps && !stopped && !completeOne(cta)) {
+        idle(cta);
+        break;
       }
     }
     // Warps that sleep wait for what another block does.
@@ -478,6 +526,25 @@ bool Launch::runCta(Cta &cta, int64_t budget) {
       break;
   }
   return cta.liveWarps == 0;
+}
+
+void Launch::idle(Cta &cta) {
+  bool timed = false;
+  for (Warp &w : cta.warps)
+    for (Fragment &f : w.fragments)
+      if (f.wait == Wait::Mbarrier) {
+        // A try_wait ends some time, with or without the phase.
+        f.wait = Wait::None;
+        f.timedOut = timed = true;
+      }
+  if (timed && cta.idleRounds < patience) {
+    ++cta.idleRounds;
+    return;
+  }
+  if (!timed) {
+    deadlock(cta);
+    stopped = true;
+  }
 }
 
 LaunchResult Launch::run() {
@@ -523,6 +590,14 @@ LaunchResult Launch::run() {
       idle.push_back(cta);
     } else {
       ++turn;
+      // Another block may still do what this one waits for.
+      bool stuck = next >= blocks || active.size() >= resident;
+      for (const Cta *c : active)
+        stuck &= c->idleRounds >= patience;
+      if (stuck && !stopped) {
+        deadlock(*cta);
+        stopped = true;
+      }
     }
   }
   finishStatistics();

@@ -16,7 +16,15 @@
 namespace fi::emulator {
 
 class Checker;
+struct AsyncOp;
+struct Mbarrier;
 std::string hex32(uint32_t value);
+constexpr uint32_t anyMbarrier = ~uint32_t(0);
+
+/// Ends the cp.async of lanes that were issued before; `by`: the mbarrier that
+/// tells of them.
+void finishCopiesBefore(Warp &warp, uint32_t mask, uint32_t serial,
+                        const Mbarrier *by);
 
 /// Runs all blocks of a grid. Blocks are resident in order and take turns, so
 /// that blocks that wait for each other make progress as on hardware.
@@ -50,17 +58,33 @@ public:
 
   Place placeOf(uint32_t inst) const;
   std::string describePosition(const Warp &warp) const;
+  void wakeRegisters(Cta &cta);
   void warpExited(Warp &warp);
   void completeBarrier(Cta &cta, uint32_t id);
   void checkBarriers(Cta &cta);
 
+  // mbarriers and bulk copies.
+  void checkPhase(Cta &cta, Mbarrier &barrier);
+  void arriveAt(Warp &warp, const Inst &in, unsigned lane, Mbarrier &barrier,
+                uint32_t count, bool noComplete);
+  void issueAsync(Warp &warp, AsyncOp &&op);
+  void complete(Cta &cta, size_t index);
+  uint32_t failedTests = 0;
+
 private:
+  bool completeOne(Cta &cta);
+  void completeDue(Cta &cta);
+  void endAsync(Cta &cta);
+  void idle(Cta &cta);
+  uint32_t firstRegisters() const;
+  std::string describeWait(const Warp &warp, const Fragment &fragment) const;
   void start(Cta &cta, uint64_t linear);
   bool runCta(Cta &cta, int64_t budget);
   template <bool Track> void runWarp(Warp &warp, int64_t quantum);
   bool select(Warp &warp);
   void deadlock(Cta &cta);
   void trackRegisters(Warp &warp, uint32_t pc, uint32_t mask);
+  void trackProducts(Warp &warp, uint32_t pc);
   void finishStatistics();
 
   uint32_t resident;

@@ -36,11 +36,33 @@ void joinPairs(std::vector<std::pair<uint32_t, uint32_t>> &into,
 
 } // namespace
 
+void Knowledge::add(const Part &part) {
+  const std::vector<uint32_t> &whole = part.proxied ? proxied : local;
+  if (part.warp < whole.size() && part.clock <= whole[part.warp])
+    return;
+  for (Part &mine : parts)
+    if (mine.warp == part.warp && mine.lanes == part.lanes &&
+        mine.proxied == part.proxied) {
+      mine.clock = std::max(mine.clock, part.clock);
+      return;
+    }
+  // Few are alive at a time; the oldest go.
+  if (parts.size() >= 64)
+    parts.erase(parts.begin());
+  parts.push_back(part);
+}
+
 void Knowledge::join(const Knowledge &other) {
   if (local.size() < other.local.size())
     local.resize(other.local.size(), 0);
   for (size_t i = 0; i < other.local.size(); ++i)
     local[i] = std::max(local[i], other.local[i]);
+  if (proxied.size() < other.proxied.size())
+    proxied.resize(other.proxied.size(), 0);
+  for (size_t i = 0; i < other.proxied.size(); ++i)
+    proxied[i] = std::max(proxied[i], other.proxied[i]);
+  for (const Part &part : other.parts)
+    add(part);
   if (!other.foreign || other.foreign == foreign)
     return;
   if (!foreign) {
@@ -65,6 +87,40 @@ void Checker::arrive(Warp &w, uint32_t barrier, uint32_t mask) {
   (void)mask;
 }
 
+void Checker::publish(Warp &w, uint32_t mask, Knowledge &into) {
+  WarpState &me = stateOf(w);
+  ++me.clock;
+  uint32_t others = me.touched & ~mask & w.alive;
+  if (!others) {
+    me.knows.local[w.index] = me.clock;
+    into.join(me.knows);
+    return;
+  }
+  // What lanes did that did not meet the one here is not told of.
+  uint32_t met = me.clock;
+  for (uint32_t left = others; left; left &= left - 1)
+    met = std::min(met, me.laneSync[__builtin_ctz(left)]);
+  uint32_t &mine = me.knows.local[w.index];
+  mine = std::max(mine, met);
+  into.join(me.knows);
+  into.add({w.index, mask, me.clock, false});
+}
+
+void Checker::fenceProxy(Warp &w, uint32_t mask) {
+  WarpState &me = stateOf(w);
+  Knowledge now;
+  publish(w, mask, now);
+  std::vector<uint32_t> &behind = me.knows.proxied;
+  if (behind.size() < now.local.size())
+    behind.resize(now.local.size(), 0);
+  for (size_t i = 0; i < now.local.size(); ++i)
+    behind[i] = std::max(behind[i], now.local[i]);
+  for (Knowledge::Part part : now.parts) {
+    part.proxied = true;
+    me.knows.add(part);
+  }
+}
+
 void Checker::release(Cta &cta, uint32_t barrier,
                       const std::vector<Warp *> &waiting) {
   BlockState &block = blockOf(cta);
@@ -76,6 +132,7 @@ void Checker::release(Cta &cta, uint32_t barrier,
     // Lanes of one warp have met as well.
     for (uint32_t &lane : s.laneSync)
       lane = s.clock;
+    s.touched = 0;
   }
 }
 
@@ -85,6 +142,8 @@ void Checker::warpSynced(Warp &w, uint32_t mask) {
   for (uint32_t i = 0; i < 32; ++i)
     if (mask >> i & 1)
       me.laneSync[i] = me.clock;
+  if ((me.touched & ~mask) == 0)
+    me.touched = 0;
 }
 
 void Checker::fence(Warp &w) {
@@ -153,7 +212,8 @@ void Checker::synchronise(WarpState &me, const Cta &cta, const Inst &in,
   }
   const Knowledge &k = release ? me.knows : me.published;
   std::vector<std::pair<uint32_t, uint32_t>> pairs;
-  for (uint32_t i = 0; i < k.local.size(); ++i)
+  // mbarriers are the block's own.
+  for (uint32_t i = 0; i < launch.warpsPerBlock && i < k.local.size(); ++i)
     if (k.local[i])
       pairs.push_back({first + i, k.local[i]});
   if (k.foreign)

@@ -100,14 +100,28 @@ private:
   ShadowWord *spare = nullptr, *spareEnd = nullptr;
 };
 
+/// In place of a warp: an mbarrier of the block, whose copies wrote. The clock
+/// is that of its phases.
+constexpr uint32_t agentBit = 1u << 31;
+
 /// What a warp knows of others: all events of a warp below a clock.
 struct Knowledge {
-  /// Warps of the own block.
+  /// Warps of the own block, then its mbarriers.
   std::vector<uint32_t> local;
+  /// Of those: what a fence.proxy.async lies behind.
+  std::vector<uint32_t> proxied;
+  /// Events of some lanes of a warp alone: one lane arrived, and the others had
+  /// not met it since.
+  struct Part {
+    uint32_t warp, lanes, clock;
+    bool proxied;
+  };
+  std::vector<Part> parts;
   /// Warps of other blocks; shared between those that know the same.
   std::shared_ptr<const std::unordered_map<uint32_t, uint32_t>> foreign;
 
   void join(const Knowledge &other);
+  void add(const Part &part);
 };
 
 } // namespace fi::emulator

@@ -156,6 +156,8 @@ struct PtxFunction {
   uint64_t paramBytes = 0;
   uint32_t maxThreads[3] = {0, 0, 0};
   uint32_t reqThreads[3] = {0, 0, 0};
+  /// .maxnreg and .minnctapersm; 0: not given.
+  uint32_t maxRegisters = 0, minBlocks = 0;
   std::vector<Register> regs;
   std::deque<Variable> variables;
   std::vector<AstInst> body;

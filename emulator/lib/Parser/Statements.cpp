@@ -79,7 +79,11 @@ void Parser::function(bool entry) {
                name == "maxnreg" || name == "maxclusterrank" ||
                name == "abi_preserve" || name == "abi_preserve_control") {
       lexer.next();
-      integer();
+      uint32_t value = uint32_t(integer());
+      if (name == "maxnreg")
+        placed.maxRegisters = value;
+      else if (name == "minnctapersm")
+        placed.minBlocks = value;
     } else if (name == "reqnctapercluster") {
       lexer.next();
       do

@@ -62,7 +62,7 @@ uint32_t integerMix(const Words &in, uint32_t i) {
   r += sb ? uint32_t(sa / (sb | 1)) + uint32_t(sa % (sb | 1)) : 1;
   uint32_t add = 0, max = 0;
   for (int k = 0; k < 4; ++k)
-    add |= ((a >> (8 * k)) + (b >> (8 * k)) & 255) << (8 * k);
+    add |= (((a >> (8 * k)) + (b >> (8 * k))) & 255) << (8 * k);
   for (int k = 0; k < 2; ++k)
     max |= std::max(a >> (16 * k) & 0xffff, b >> (16 * k) & 0xffff) << (16 * k);
   r ^= add + max;

@@ -20,6 +20,9 @@ struct InstructionCase {
 };
 extern const InstructionCase instructionCases[];
 extern const size_t instructionCaseCount;
+/// For sm_90a, most of them statements of lane 0 alone.
+extern const InstructionCase hopperCases[];
+extern const size_t hopperCaseCount;
 
 } // namespace fi::emulator::test
 

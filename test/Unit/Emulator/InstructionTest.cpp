@@ -21,9 +21,9 @@
 namespace fi::emulator::test {
 namespace {
 
-std::string moduleOf(const InstructionCase *cases, size_t count) {
-  std::string ptx = R"(.version 9.0
-.target sm_100
+std::string moduleOf(const InstructionCase *cases, size_t count,
+                     const char *target) {
+  std::string ptx = std::string(".version 9.0\n.target ") + target + R"(
 .address_size 64
 .global .align 16 .b8 gv[256];
 .const .align 8 .b32 cv[2] = {7, 9};
@@ -59,13 +59,13 @@ mov.u32 %s, sv;
   return ptx + "ret;\n}\n";
 }
 
-TEST(Instructions, HaveTheirResults) {
+void expectResults(const InstructionCase *cases, size_t n, const char *target,
+                   const Options &options) {
   std::string error;
-  auto device = Device::create("sm_100", {}, error);
+  auto device = Device::create(target, options, error);
   ASSERT_TRUE(device) << error;
-  size_t n = instructionCaseCount;
   Module *module =
-      device->moduleLoad("cases.ptx", moduleOf(instructionCases, n), error);
+      device->moduleLoad("cases.ptx", moduleOf(cases, n, target), error);
   ASSERT_TRUE(module) << error;
   const Function *f = module->getFunction("k", error);
   struct {
@@ -79,16 +79,31 @@ TEST(Instructions, HaveTheirResults) {
   config.paramBytes = f->parameterBytes();
   LaunchResult r = device->launch(*f, config);
   EXPECT_EQ(r.error, "");
+  for (const Report &report : r.reports)
+    ADD_FAILURE() << report.str();
   std::vector<uint64_t> got(n * 32);
   ASSERT_TRUE(device->memcpyToHost(got.data(), params.out, n * 256, error))
       << error;
   for (size_t i = 0; i < n; ++i) {
-    const InstructionCase &c = instructionCases[i];
+    const InstructionCase &c = cases[i];
     uint32_t lane = c.lane;
     EXPECT_EQ(got[i * 32 + lane], c.expected)
         << c.code << ": got 0x" << std::hex << got[i * 32 + lane]
         << ", expected 0x" << c.expected;
   }
+}
+
+TEST(Instructions, HaveTheirResults) {
+  expectResults(instructionCases, instructionCaseCount, "sm_100", {});
+}
+TEST(Instructions, HaveTheirResultsOnHopper) {
+  for (bool check : {false, true})
+    for (uint64_t seed : {0, 1, 2}) {
+      Options options;
+      options.check = check;
+      options.seed = seed;
+      expectResults(hopperCases, hopperCaseCount, "sm_90a", options);
+    }
 }
 
 TEST(Instructions, CoverTheTable) {
@@ -104,8 +119,9 @@ TEST(Instructions, CoverTheTable) {
           used.insert(match.row);
       }
   };
-  collect(moduleOf(instructionCases, instructionCaseCount));
-  for (const char *name : {"basic", "matrix", "numeric"})
+  collect(moduleOf(instructionCases, instructionCaseCount, "sm_100"));
+  collect(moduleOf(hopperCases, hopperCaseCount, "sm_90a"));
+  for (const char *name : {"basic", "matrix", "numeric", "tma", "wgmma"})
     collect(moduleText(name));
   for (const auto &row : Table::get().rows())
     EXPECT_TRUE(used.count(row.get())) << "no test of '" << row->row->mnemonic
@@ -138,6 +154,13 @@ const Refusal refusals[] = {
     {"lop3.b32 %a, %a, %a, %a, 256;", "0 to 255"},
     {"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%a}, [%a];", "'.x3'"},
     {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%a], {%b};", "needs sm_90"},
+    {"mbarrier.init.shared.b64 [%p], 1;", "expected an address"},
+    {"mbarrier.arrive.expect_tx.shared.b64 _, [%a], %b;", "needs sm_90"},
+    {"wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%a}, %q, %q, 1, 1, "
+     "1, "
+     "0, 0;",
+     "'.m64n12k16'"},
+    {"setmaxnreg.inc.sync.aligned.u32 100;", "needs sm_90"},
 };
 TEST(Instructions, AreRefusedWithTheLine) {
   std::string error;
@@ -145,6 +168,48 @@ TEST(Instructions, AreRefusedWithTheLine) {
   for (const Refusal &r : refusals) {
     std::string ptx =
         std::string(".version 8.0\n.target sm_80\n.address_size 64\n"
+                    ".entry k()\n{\n.reg .b32 %a, %b;\n.reg .b64 %q;\n"
+                    ".reg .pred %p;\n") +
+        r.statement + "\n}\n";
+    error.clear();
+    EXPECT_FALSE(device->moduleLoad("bad.ptx", ptx, error)) << r.statement;
+    EXPECT_NE(error.find("bad.ptx:9: "), std::string::npos) << error;
+    EXPECT_NE(error.find(r.message), std::string::npos) << error;
+  }
+}
+
+const Refusal hopperRefusals[] = {
+    {"setmaxnreg.inc.sync.aligned.u32 100;", "multiple of 8 of 24 to 256"},
+    {"mbarrier.arrive.shared::cluster.b64 %q, [%a];", "returns no state"},
+    {"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::"
+     "bytes [%a], [%q, {%a, %a}], [%a];",
+     "expected 3 coordinates"},
+    {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
+     "bytes [%a], [%q], [%a];",
+     "expected a tensor map and coordinates"},
+    {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], "
+     "[%q], 16, [%a], %q;",
+     "expected 4 operands"},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.s32 [%q], [%a], "
+     "16;",
+     "does not exist"},
+    {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%a,%b}, %q, %q, 1, 1, "
+     "1, 0, 0;",
+     "expected 4 registers for d"},
+    {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%a,%b,%a,%b}, %q, %q, "
+     "1, 1, 2, 0, 0;",
+     "expected -1 or 1"},
+    {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%a,%b,%a,%b}, %q, "
+     "%q, 1, 1, 1, 0, 1;",
+     "operands"},
+    {"wgmma.wait_group.sync.aligned 9;", "expected 0 to 7"},
+};
+TEST(Instructions, AreRefusedOnHopper) {
+  std::string error;
+  auto device = Device::create("sm_90a", {}, error);
+  for (const Refusal &r : hopperRefusals) {
+    std::string ptx =
+        std::string(".version 8.0\n.target sm_90a\n.address_size 64\n"
                     ".entry k()\n{\n.reg .b32 %a, %b;\n.reg .b64 %q;\n"
                     ".reg .pred %p;\n") +
         r.statement + "\n}\n";

@@ -18,7 +18,7 @@ namespace fi::emulator::test {
 const std::vector<KernelCase> &kernelCases() {
   static const std::vector<KernelCase> all = [] {
     std::vector<KernelCase> cases = basicCases();
-    for (auto *more : {matrixCases, numericCases})
+    for (auto *more : {matrixCases, numericCases, tmaCases, wgmmaCases})
       for (KernelCase &c : more())
         cases.push_back(std::move(c));
     return cases;
@@ -57,19 +57,32 @@ LaunchResult runCase(Device &device, KernelCase &c, std::string_view ptx) {
   }
   std::vector<uint8_t> params(f->parameterBytes());
   std::vector<uint64_t> addresses;
-  for (size_t i = 0; i < c.arguments.size(); ++i) {
-    KernelArgument &a = c.arguments[i];
-    const ParameterInfo &p = f->parameters()[i];
+  for (KernelArgument &a : c.arguments) {
     uint64_t address = 0;
     if (a.isBuffer) {
       size_t bytes = a.words.size() * 4;
       address = device.memAlloc(bytes, error);
       device.memcpyToDevice(address, a.words.data(), bytes, error);
-      std::memcpy(params.data() + p.offset, &address, 8);
-    } else {
-      std::memcpy(params.data() + p.offset, &a.scalar, 4);
     }
     addresses.push_back(address);
+  }
+  for (size_t i = 0; i < f->parameters().size(); ++i) {
+    KernelArgument &a = c.arguments[i];
+    uint8_t *to = params.data() + f->parameters()[i].offset;
+    if (a.isBuffer) {
+      std::memcpy(to, &addresses[i], 8);
+    } else if (a.isMap) {
+      alignas(64) uint8_t bytes[tensorMapBytes];
+      TensorMapConfig map = a.map;
+      map.address = addresses[a.of] + a.offset;
+      if (!encodeTensorMap(map, bytes, error)) {
+        result.error = error;
+        return result;
+      }
+      std::memcpy(to, bytes, sizeof(bytes));
+    } else {
+      std::memcpy(to, &a.scalar, 4);
+    }
   }
   LaunchConfig config;
   config.grid = c.grid;

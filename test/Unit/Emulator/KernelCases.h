@@ -28,11 +28,20 @@ struct KernelArgument {
   uint32_t scalar = 0;
   /// Contents before the launch.
   Words words;
+  /// A buffer that tensor maps alone know: no parameter. Behind the parameters.
+  bool isHidden = false;
+  /// A tensor map over the buffer that is argument `of`, `offset` bytes on.
+  bool isMap = false;
+  TensorMapConfig map = {};
+  size_t of = 0;
+  uint64_t offset = 0;
 };
 
 struct KernelCase {
   std::string module; // basic: basic.ptx
   std::string kernel;
+  /// Of several cases of one kernel; the kernel's name if empty.
+  std::string label;
   Dim3 grid, block;
   uint32_t shared = 0;
   std::vector<KernelArgument> arguments;
@@ -43,6 +52,10 @@ struct KernelCase {
   /// Emulator and GPU agree bit for bit (no approximations, no tensor cores on
   /// floats).
   bool exactOnGpu = true;
+  /// The device that it needs: sm_80 and later, or sm_90a alone.
+  std::string target = "sm_80";
+
+  const std::string &name() const { return label.empty() ? kernel : label; }
 };
 
 const std::vector<KernelCase> &kernelCases();
@@ -55,6 +68,8 @@ LaunchResult runCase(Device &device, KernelCase &c, std::string_view ptx = {});
 std::vector<KernelCase> basicCases();
 std::vector<KernelCase> matrixCases();
 std::vector<KernelCase> numericCases();
+std::vector<KernelCase> tmaCases();
+std::vector<KernelCase> wgmmaCases();
 
 /// The same numbers everywhere.
 class Numbers {
@@ -80,12 +95,36 @@ private:
 };
 
 inline KernelArgument input(Words words) {
-  return {true, false, 0, std::move(words)};
+  KernelArgument a;
+  a.words = std::move(words);
+  return a;
 }
 inline KernelArgument output(size_t n, uint32_t fill = 0) {
-  return {true, true, 0, Words(n, fill)};
+  KernelArgument a;
+  a.isOutput = true;
+  a.words.assign(n, fill);
+  return a;
 }
-inline KernelArgument scalar(uint32_t v) { return {false, false, v, {}}; }
+inline KernelArgument hidden(KernelArgument a) {
+  a.isHidden = true;
+  return a;
+}
+inline KernelArgument tensorMap(const TensorMapConfig &map, size_t of,
+                                uint64_t offset = 0) {
+  KernelArgument a;
+  a.isBuffer = false;
+  a.isMap = true;
+  a.map = map;
+  a.of = of;
+  a.offset = offset;
+  return a;
+}
+inline KernelArgument scalar(uint32_t v) {
+  KernelArgument a;
+  a.isBuffer = false;
+  a.scalar = v;
+  return a;
+}
 
 } // namespace fi::emulator::test
 

@@ -50,9 +50,9 @@ class KernelTest : public testing::TestWithParam<size_t> {
 protected:
   void run(const Options &options) {
     std::string error;
-    auto device = Device::create("sm_80", options, error);
-    ASSERT_TRUE(device) << error;
     KernelCase c = kernelCases()[GetParam()];
+    auto device = Device::create(c.target, options, error);
+    ASSERT_TRUE(device) << error;
     LaunchResult r = runCase(*device, c);
     EXPECT_EQ(r.error, "");
     for (const Report &report : r.reports)
@@ -79,7 +79,7 @@ TEST_P(KernelTest, OtherOrders) {
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelTest,
                          testing::Range(size_t(0), kernelCases().size()),
                          [](const auto &info) {
-                           return kernelCases()[info.param].kernel;
+                           return kernelCases()[info.param].name();
                          });
 
 TEST(Kernels, AreAtLeastTwenty) { EXPECT_GE(kernelCases().size(), 20u); }

@@ -42,10 +42,10 @@ LaunchResult run(const std::string &kernel, const std::string &ptx,
                  Options options = {}) {
   options.check = true;
   std::string error;
-  auto device = Device::create("sm_80", options, error);
   for (const KernelCase &which : kernelCases())
-    if (which.kernel == kernel) {
+    if (which.name() == kernel) {
       KernelCase c = which;
+      auto device = Device::create(c.target, options, error);
       return runCase(*device, c, ptx);
     }
   return {};
