@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Execution/Compare.h"
+#include "NormTolerances.h"
 #include "fi/Execution/Inputs.h"
 #include "fi/Interpreter/Tolerance.h"
 #include "fi/Support/Random.h"
@@ -17,6 +18,9 @@ using llvm::Expected;
 
 bool fi::writesArguments(const Signature &signature) {
   return !signature.appends.empty() ||
+         llvm::any_of(
+             signature.norms,
+             [](const NormInfo &norm) { return !norm.outs.empty(); }) ||
          llvm::any_of(signature.attentions, [](const AttentionInfo &attention) {
            return !attention.outs.empty();
          });
@@ -344,18 +348,19 @@ private:
                       double tolerance);
   Comparison compareExactly(const std::string &name, const HostTensor &a,
                             const HostTensor &b) {
-    return compareBy(name, a, b, [](double) { return 0.0; });
+    return compareBy(name, a, b,
+                     [](llvm::ArrayRef<int64_t>, double) { return 0.0; });
   }
-  Comparison compareNorm(const std::string &name, const HostTensor &a,
-                         const HostTensor &b, const NormInfo &norm) {
-    return compareBy(name, a, b, [&](double expected) {
-      return normTolerance(expected, norm.dim, a.getType());
-    });
-  }
+  /// The result of a norm, or its sum; nothing where they are of none.
+  using Place = int;
+  std::optional<Comparison> compareNorm(const std::string &name,
+                                        const HostTensor &a,
+                                        const HostTensor &b, Place result,
+                                        Place argument);
   /// Every element, with a tolerance that follows from what is expected.
-  Comparison compareBy(const std::string &name, const HostTensor &a,
-                       const HostTensor &b,
-                       llvm::function_ref<double(double)> tolerance);
+  Comparison compareBy(
+      const std::string &name, const HostTensor &a, const HostTensor &b,
+      llvm::function_ref<double(llvm::ArrayRef<int64_t>, double)> tolerance);
 
   const Signature &signature;
   const BackendRun &got, &expected;
@@ -389,14 +394,15 @@ void Comparer::compareElement(Comparison &comparison,
   }
 }
 
-Comparison Comparer::compareBy(const std::string &name, const HostTensor &a,
-                               const HostTensor &b,
-                               llvm::function_ref<double(double)> tolerance) {
+Comparison Comparer::compareBy(
+    const std::string &name, const HostTensor &a, const HostTensor &b,
+    llvm::function_ref<double(llvm::ArrayRef<int64_t>, double)> tolerance) {
   Comparison comparison;
   comparison.name = name;
   llvm::SmallVector<int64_t, 5> index(a.getRank(), 0);
   for (int64_t i = 0, n = a.getNumElements(); i < n; ++i) {
-    compareElement(comparison, index, a, b, tolerance(b.getFloat(index)));
+    compareElement(comparison, index, a, b,
+                   tolerance(index, b.getFloat(index)));
     for (int64_t d = a.getRank(); d-- > 0;) {
       if (++index[d] < a.getSize(d))
         break;
@@ -404,6 +410,30 @@ Comparison Comparer::compareBy(const std::string &name, const HostTensor &a,
     }
   }
   return comparison;
+}
+
+std::optional<Comparison> Comparer::compareNorm(const std::string &name,
+                                                const HostTensor &a,
+                                                const HostTensor &b,
+                                                Place result, Place argument) {
+  for (const NormInfo &norm : signature.norms) {
+    auto isPlace = [&](Place known, size_t number) {
+      return (result >= 0 && known == result) ||
+             (argument >= 0 && number < norm.outs.size() &&
+              norm.outs[number] == argument);
+    };
+    NormTolerances tolerances(norm, expected);
+    if (isPlace(norm.result, 0))
+      return compareBy(name, a, b,
+                       [&](llvm::ArrayRef<int64_t> index, double wanted) {
+                         return tolerances.ofNorm(index, wanted, a.getType());
+                       });
+    if (isPlace(norm.sum, 1))
+      return compareBy(name, a, b, [&](llvm::ArrayRef<int64_t>, double wanted) {
+        return tolerances.ofSum(wanted, a.getType());
+      });
+  }
+  return std::nullopt;
 }
 
 Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
@@ -489,12 +519,8 @@ std::vector<Comparison> Comparer::compare() {
         from.push_back(i);
     }
     const std::string &name = signature.results[r].name;
-    const NormInfo *norm = nullptr;
-    for (const NormInfo &one : signature.norms)
-      if (one.result == int(r))
-        norm = &one;
-    if (norm)
-      comparisons.push_back(compareNorm(name, a, b, *norm));
+    if (auto norm = compareNorm(name, a, b, /*result=*/int(r), -1))
+      comparisons.push_back(std::move(*norm));
     else if (all.empty() || a.getRank() < 2 || a.getRank() > 3)
       comparisons.push_back(compareExactly(name, a, b));
     else
@@ -518,7 +544,9 @@ std::vector<Comparison> Comparer::compare() {
           isStatistic = o == 1;
         }
     const std::string &name = signature.arguments[i].name;
-    if (from.empty())
+    if (auto norm = compareNorm(name, a, b, -1, /*argument=*/int(i)))
+      comparisons.push_back(std::move(*norm));
+    else if (from.empty())
       comparisons.push_back(compareExactly(name, a, b));
     else
       comparisons.push_back(compareRows(

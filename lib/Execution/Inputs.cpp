@@ -512,7 +512,11 @@ void InputMaker::inferShapes() {
     for (const RequestLengths &request : batch.requests)
       rows += request.queryLength;
     if (batch.hasRequests)
-      setSize(norm.input, 0, rows);
+      for (int argument : {norm.input, norm.addend})
+        setSize(argument, 0, rows);
+    for (int place : norm.outs)
+      if (norm.input >= 0)
+        setSize(place, 0, shapes[norm.input][0]);
   }
   for (const AppendInfo &append : signature.appends) {
     setSize(append.keys, 0, getRows(append.rows));

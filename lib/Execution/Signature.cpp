@@ -298,10 +298,11 @@ Expected<Signature> SignatureBuilder::build() {
         }
       signature.attentions.push_back(std::move(info));
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
-      signature.norms.push_back({argumentOf(norm.getInput()),
-                                 argumentOf(norm.getWeight()),
-                                 resultOf(norm.getResult()),
-                                 norm.getInput().getType().getDimSize(2)});
+      NormInfo &info = signature.norms.emplace_back();
+      info.input = argumentOf(norm.getInput());
+      info.weight = argumentOf(norm.getWeight());
+      info.result = resultOf(norm.getResult());
+      info.dim = norm.getInput().getType().getDimSize(2);
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       signature.appends.push_back(
           {argumentOf(append.getKeys()), argumentOf(append.getValues()),

@@ -34,6 +34,10 @@ class Contender:
         """The result of the last call, and its lse in base 2 or None, per token."""
         raise NotImplementedError
 
+    def error(self):
+        """How far the result of the last call is from what the batch expects."""
+        return self.batch.check(*self.outputs())
+
     #: A call that plans the batch, or None
     plan = None
 

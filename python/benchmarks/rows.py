@@ -97,6 +97,71 @@ fi.program @attention
 """
 
 
+@dataclass(frozen=True)
+class NormRow:
+    """A norm of hidden states; `adds`: of their sum with others, which is a result too."""
+
+    rows: int
+    dim: int
+    adds: bool = False
+    dtype: str = "bf16"
+    eps: float = 1e-6
+    kind: str = "norm"
+
+    # As if they were tokens of one request with one head, for the report.
+    query_heads, kv_heads, page, causal, codes = 1, 1, 0, False, ""
+
+    @property
+    def name(self):
+        return f"{'add-' if self.adds else ''}rmsnorm-{self.rows}x{self.dim}"
+
+    @property
+    def requests(self):
+        return ((self.rows, self.rows),)
+
+    @property
+    def query_tokens(self):
+        return self.rows
+
+    @property
+    def parts(self):
+        return 2 if self.adds else 1
+
+    @property
+    def cache_bytes(self):
+        """Of the inputs, which every call finds cold."""
+        return self.parts * self.rows * self.dim * 2
+
+    @property
+    def bytes(self):
+        """Each part read once and written once."""
+        return 2 * self.cache_bytes
+
+    @property
+    def flop(self):
+        return (4 + self.adds) * self.rows * self.dim
+
+    is_bound_by_memory = True
+
+    @property
+    def program(self):
+        return f"{'add_' if self.adds else ''}rmsnorm_{self.dtype}_d{self.dim}"
+
+    def text(self, schedules=""):
+        x, w = f"tensor<?x1x{self.dim}x{self.dtype}>", f"tensor<{self.dim}x{self.dtype}>"
+        if self.adds:
+            return f"""fi.program @norm run(%x: {x}, %r: {x}, %w: {w}) -> ({x}, {x}) {{
+  %y, %sum = fi.rms_norm %x add(%r : {x}) weight(%w : {w}) eps({self.eps:.1e}) : {x} -> {x}, {x}
+  fi.return %y, %sum : {x}, {x}
+}}
+"""
+        return f"""fi.program @norm run(%x: {x}, %w: {w}) -> ({x}) {{
+  %y = fi.rms_norm %x weight(%w : {w}) eps({self.eps:.1e}) : {x} -> {x}
+  fi.return %y : {x}
+}}
+"""
+
+
 def _prefill(tokens, causal=True, page=0):
     names = {1024: "1k", 4096: "4k", 16384: "16k"}
     suffix = f"-p{page}" if page else ""
@@ -132,6 +197,7 @@ ROWS = (
     _append("chunked-q512-64k", 1, 512, 65536, (8, 1)),
     # Two prompts and the decoding of 128 others in one batch.
     Row("mixed-2x2k-128x2k-32x8", "append", ((2048, 2048),) * 2 + ((1, 2048),) * 128, 32, 8, 16),
+    NormRow(4096, 4096),
 )
 
 

@@ -10,7 +10,7 @@
     python -m benchmarks.run --target sm_80            with the compiler, from text
     python -m benchmarks.run --packages DIR --only fi --rows decode prefill-16k
 
-For each row all contenders get the same tensors. Each is checked against attention in
+For each row all contenders get the same tensors. Each is checked against the same in
 f32 first; what is wrong is not timed. measure.py says how time is measured. Results are
 written as JSON after each row, with a table and two pictures at the end.
 """
@@ -29,7 +29,7 @@ import torch
 
 import fi
 
-from . import baselines, measure, report
+from . import baselines, measure, norms, report
 from .batch import Batch
 from .contender import TOLERANCE, NotApplicable, ours
 from .rows import select
@@ -37,7 +37,7 @@ from .rows import select
 BASELINES = ("sdpa", "flashinfer", "fa4")
 
 
-def prepare(name, make, batch, verbose):
+def prepare(name, make, verbose):
     """A contender, checked and captured; or why not. Returns (record, contender, timed)."""
     record = {"name": name}
     try:
@@ -49,8 +49,7 @@ def prepare(name, make, batch, verbose):
         torch.cuda.synchronize()
         # With compiling, loading and all else that happens once.
         record["first_call_s"] = round(time.perf_counter() - start, 2)
-        o, lse = contender.outputs()
-        record["error"] = batch.check(o, lse)
+        record["error"] = contender.error()
         if not record["error"] <= TOLERANCE:
             record["refused"] = f"wrong: error {record['error']:.2e}, allowed {TOLERANCE:.1e}"
             return record, None, None
@@ -72,14 +71,20 @@ def prepare(name, make, batch, verbose):
 
 def measure_row(row, arguments):
     before = measure.smi()
-    batch = Batch(row)
-    makers = ours(batch, arguments.packages, arguments.split, arguments.target)
+    if row.kind == "norm":
+        batch = norms.Batch(row)
+        makers = norms.ours(batch, arguments.packages, arguments.target)
+    else:
+        batch = Batch(row)
+        makers = ours(batch, arguments.packages, arguments.split, arguments.target)
     if not makers:
         print(f"{row.name}: no package '{row.program}' in {arguments.packages}", flush=True)
     # Others take codes each in a way of its own, which nothing here speaks.
-    if arguments.only != "fi" and not row.codes:
+    if row.kind == "norm":
+        makers += norms.others(batch, arguments.baselines if arguments.only != "fi" else ())
+    elif arguments.only != "fi" and not row.codes:
         makers += baselines.makers(batch, arguments.baselines)
-    prepared = [prepare(name, make, batch, arguments.verbose) for name, make in makers]
+    prepared = [prepare(name, make, arguments.verbose) for name, make in makers]
     ready = [(record, contender, timed) for record, contender, timed in prepared if timed]
     measure.interleave([timed for _, _, timed in ready], arguments.rounds)
     after = measure.smi()

@@ -66,6 +66,61 @@ TEST(RMSNormTest, OfDims) {
   }
 }
 
+/// Where a warp has a row no more: dims that fill all lanes and that do not, by
+/// one lane, a warp, or several, and as many warps as there can be.
+TEST(RMSNormTest, OfLongRows) {
+  for (int64_t dim :
+       {520, 768, 1024, 1032, 2048, 2880, 4096, 5120, 8184, 12288, 16384}) {
+    Norm norm;
+    norm.dim = dim;
+    norm.heads = 1;
+    check(norm, 7);
+  }
+}
+
+TEST(RMSNormTest, OfLongRowsOfSeveralHeadsAndTypes) {
+  for (const char *input : {"f32", "f16", "bf16"})
+    for (const char *other : {"f32", "f16", "bf16"}) {
+      Norm norm;
+      norm.input = input;
+      norm.weight = norm.output = other;
+      norm.dim = 1288;
+      norm.plusOne = input == norm.weight;
+      check(norm, 5);
+    }
+}
+
+/// What lies beside a row, and beyond its last column, is in no result.
+TEST(RMSNormTest, OfLongRowsBesideNaN) {
+  for (Case::Maker maker : {Case::Maker(), Case::Maker(emulate)}) {
+    Norm norm;
+    norm.dim = 1032;
+    norm.heads = 1;
+    Case test(norm.get(), {{6, 0}});
+    test.setOptLevel(0).adjust(
+        [](const Signature &, std::vector<HostValue> &values) {
+          HostTensor x = values[0].getTensor();
+          for (int64_t row : {0, 3})
+            for (int64_t d = 0; d < 1032; ++d)
+              x.setFloat({row, 0, d}, std::nan(""));
+        });
+    if (maker)
+      test.on(maker);
+    std::vector<HostTensor> got = test.runOnCPU({2}),
+                            expected = test.runReference();
+    ASSERT_EQ(got.size(), 1u);
+    for (int64_t row = 0; row < 6; ++row)
+      for (int64_t d = 0; d < 1032; ++d) {
+        double y = got[0].getFloat({row, 0, d});
+        double wanted = expected[0].getFloat({row, 0, d});
+        if (row % 3 == 0)
+          ASSERT_TRUE(std::isnan(y)) << row << ", " << d;
+        else
+          ASSERT_NEAR(y, wanted, normTolerance(wanted, 1032, DType::BF16));
+      }
+  }
+}
+
 TEST(RMSNormTest, OfRows) {
   for (int64_t rows : {0, 1, 15, 16, 64, 65, 200}) {
     Norm norm;

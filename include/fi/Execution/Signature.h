@@ -117,10 +117,16 @@ struct AppendInfo {
 
 /// A norm of rows. Known from a program's text only.
 struct NormInfo {
-  int input = -1, weight = -1;
-  /// A result of the program, or -1 where it goes elsewhere.
-  int result = -1;
+  /// Arguments, or -1 of what there is not or is computed.
+  int input = -1, addend = -1, weight = -1, bias = -1, scales = -1;
+  /// Results of the program, or -1 where they go elsewhere: of the norm, and of
+  /// the sum with `addend`.
+  int result = -1, sum = -1;
+  /// Arguments that they are written to instead.
+  std::vector<int> outs;
   int64_t dim = 0;
+  double epsilon = 0;
+  bool hasAddend = false, plusOne = false, centred = false, isCoded = false;
 };
 
 struct Signature {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The numeric contract of docs/spec.md (NUM1 to NUM10) as a formula: bounds on
+// The numeric contract of docs/spec.md (NUM1 to NUM12) as a formula: bounds on
 // the difference of outputs and statistics between a kernel that accumulates in
 // f32 and the reference, both rounded to the result's type.
 //
@@ -153,14 +153,44 @@ inline double statisticTolerance(const ErrorTerms &t, double base = 2) {
   return natural / std::log(base);
 }
 
+/// At least the distance of a code's number from the next one.
+inline double codeSpacing(double number, DType type) {
+  switch (type) {
+  case DType::I8:
+    return 1;
+  case DType::F8E4M3FN:
+    return std::max(0x1p-9, std::fabs(number) / 8);
+  case DType::F8E5M2:
+    return std::max(0x1p-16, std::fabs(number) / 4);
+  default:
+    return 0;
+  }
+}
+
+/// The spacing of subnormal numbers, where a result may be one.
+inline double subnormalSpacing(DType type) {
+  return type == DType::F16 ? 0x1p-24 : 0x1p-126;
+}
+
 /// NUM10: bound on the difference of an element of a norm of rows, from the
 /// reference's.
 inline double normTolerance(double expected, int64_t dim, DType out) {
   double relative = accumulationError(static_cast<double>(dim), false) / 2 +
                     2 * kExpError + 2 * unitRoundoff(out);
-  // The spacing of subnormal numbers.
-  double absolute = out == DType::F16 ? 0x1p-24 : 0x1p-126;
-  return std::fabs(expected) * relative + absolute;
+  return std::fabs(expected) * relative + subnormalSpacing(out);
+}
+
+/// NUM11: the same where rows lose their mean, `largest` being the largest
+/// element of the row in units of its deviation.
+inline double layerNormTolerance(double expected, double weight, double bias,
+                                 double largest, int64_t dim, DType out) {
+  double u = unitRoundoff(DType::F32);
+  double sum = accumulationError(static_cast<double>(dim), false);
+  double scaled = std::fabs(expected - bias);
+  double cancelled = largest * (sum + 2 * u);
+  return (std::fabs(weight) + scaled) * cancelled +
+         scaled * (sum / 2 + 2 * kExpError) + 2 * u * std::fabs(bias) +
+         2 * unitRoundoff(out) * std::fabs(expected) + subnormalSpacing(out);
 }
 
 } // namespace fi

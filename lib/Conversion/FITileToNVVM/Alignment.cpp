@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Copies into shared memory move 16 bytes at a time, tiles in registers pairs
-// of elements. The manifest says so of arguments and results (docs/abi.md), and
-// the runtime refuses what would be a fault of the device.
+// of elements, or those that a lane has side by side. The manifest says so of
+// arguments and results (docs/abi.md), and the runtime refuses what would be a
+// fault of the device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,12 +35,18 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
     auto type = cast<KVViewTypeInterface>(view.getType());
     need(op.getPools()[type.getPool(part)], bytes);
   };
-  /// Bytes of two elements in memory; of one, where a row has no more.
+  /// Bytes of two elements in memory; of one, where a row has no more. Lanes
+  /// along rows move up to 16 bytes at once.
   auto pair = [](Type memoryElement, RankedTensorType tile) {
     int64_t bits = memoryElement.isIntOrFloat()
                        ? memoryElement.getIntOrFloatBitWidth()
                        : 64;
-    return std::max<int64_t>(1, bits / 8) * (tile.getDimSize(1) > 1 ? 2 : 1);
+    int64_t count = tile.getDimSize(1) > 1 ? 2 : 1;
+    FailureOr<RegisterLayout> layout = RegisterLayout::of(tile);
+    if (count > 1 && succeeded(layout) &&
+        isRowAtom(layout->getFrag().getAtom()))
+      count = layout->getNeighbours();
+    return std::min(std::max<int64_t>(1, bits / 8) * count, kChunkBytes);
   };
   auto elementOf = [](Value memory) {
     return cast<MemRefType>(memory.getType()).getElementType();
@@ -58,6 +65,8 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
     else if (auto store = dyn_cast<StoreRowsOp>(op))
       need(store.getTarget(),
            pair(elementOf(store.getTarget()), store.getTile().getType()));
+    else if (auto load = dyn_cast<LoadColumnsOp>(op))
+      need(load.getSource(), pair(elementOf(load.getSource()), load.getType()));
     else if (auto load = dyn_cast<LoadKVOp>(op))
       needPool(
           load.getView(), load.getPart(),

@@ -14,8 +14,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -361,6 +363,19 @@ Value NVVMLowering::combine(ReduceKind kind, Value a, Value c) {
   return arith::MaxNumFOp::create(b, loc, a, c);
 }
 
+/// Pairwise, so that sums do not wait for one another.
+Value NVVMLowering::combineAll(ReduceKind kind, SmallVector<Value> values) {
+  while (values.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      next.push_back(combine(kind, values[i], values[i + 1]));
+    if (values.size() % 2)
+      next.push_back(values.back());
+    values = std::move(next);
+  }
+  return values.front();
+}
+
 Value NVVMLowering::combineLanes(ReduceKind kind, Value value, int64_t bit) {
   Value other =
       NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(bit),
@@ -389,28 +404,90 @@ LogicalResult NVVMLowering::lowerReduce(ReduceOp op) {
                           "shares it, but got ")
            << op.getType();
   Value source = map.lookup(op.getSource());
+  int64_t columns = op.getSource().getType().getDimSize(1);
+  double none = op.getKind() == ReduceKind::Add
+                    ? 0
+                    : -std::numeric_limits<double>::infinity();
   SmallVector<Value> results;
   for (int64_t reg = 0; reg < to.getRegisters(); ++reg) {
     int64_t row = to.getRegisterPart(reg).row;
-    // Pairwise, so that sums do not wait for one another.
     SmallVector<Value> values;
-    for (int64_t other = 0; other < from.getRegisters(); ++other)
-      if (from.getRegisterPart(other).row == row)
-        values.push_back(extract(source, other));
-    while (values.size() > 1) {
-      SmallVector<Value> next;
-      for (size_t i = 0; i + 1 < values.size(); i += 2)
-        next.push_back(combine(op.getKind(), values[i], values[i + 1]));
-      if (values.size() % 2)
-        next.push_back(values.back());
-      values = std::move(next);
+    for (int64_t other = 0; other < from.getRegisters(); ++other) {
+      Position part = from.getRegisterPart(other);
+      if (part.row != row)
+        continue;
+      Value value = extract(source, other);
+      // Neighbours are inside together.
+      int64_t first = part.column / kRowChunk * kRowChunk;
+      if (from.goesBeyond(first, columns))
+        value = arith::SelectOp::create(
+            b, loc, isInside(from, first, columns), value,
+            arith::ConstantOp::create(b, loc, b.getF32FloatAttr(none)));
+      values.push_back(value);
     }
-    Value value = values.front();
+    Value value = combineAll(op.getKind(), std::move(values));
     if (!to.isPartial())
-      for (int64_t bit = 1; bit < kQuad; bit *= 2)
+      for (int64_t bit = 1; bit < from.getRowLanes(); bit *= 2)
         value = combineLanes(op.getKind(), value, bit);
     results.push_back(value);
   }
+  if (spansWarps(op) && failed(combineWarps(op, results)))
+    return failure();
   map.map(op.getResult(), fromElements(results));
+  return success();
+}
+
+LogicalResult NVVMLowering::combineWarps(ReduceOp op,
+                                         SmallVector<Value> &values) {
+  auto offset = op->getAttrOfType<IntegerAttr>(kOffsetAttr);
+  if (!offset)
+    return op.emitOpError("expected an offset: run fi-tile-allocate");
+  RegisterLayout layout = layoutOf(op.getResult());
+  FragAttr frag = layout.getFrag();
+  int64_t count = frag.getColumnWarps(), pitch = getReductionPitch(frag);
+  auto times = [&](Value value, int64_t by) -> Value {
+    return arith::MulIOp::create(b, loc, value, i32(by));
+  };
+  Value row = times(toI32(laneRow(layout)), pitch);
+  Value number = toI32(remainder(holder(frag), count));
+  auto placeOf = [&](unsigned reg) {
+    return add32(row,
+                 offset.getInt() + layout.getRegisterPart(reg).row * pitch);
+  };
+  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        laneInRow(layout), index(0));
+  if (Value writes = isHolder(frag))
+    isFirst = arith::AndIOp::create(b, loc, isFirst, writes);
+  {
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    for (auto [reg, value] : llvm::enumerate(values))
+      LLVM::StoreOp::create(
+          b, loc, value,
+          sharedPointerAt(arith::AddIOp::create(b, loc, placeOf(reg),
+                                                times(number, sizeof(float)))),
+          sizeof(float));
+  }
+  NVVM::Barrier0Op::create(b, loc);
+  for (auto [reg, value] : llvm::enumerate(values)) {
+    SmallVector<Value> parts;
+    // By four, then what is left: nobody has written what lies behind.
+    for (int64_t first = 0; first < count;) {
+      int64_t most = std::min<int64_t>(4, count - first);
+      int64_t atOnce = most == 3 ? 2 : most;
+      Type type = b.getF32Type();
+      if (atOnce > 1)
+        type = VectorType::get({atOnce}, type);
+      Value loaded = LLVM::LoadOp::create(
+          b, loc, type,
+          sharedPointerAt(add32(placeOf(reg), first * sizeof(float))),
+          atOnce * sizeof(float));
+      for (int64_t i = 0; i < atOnce; ++i)
+        parts.push_back(atOnce > 1 ? extract(loaded, i) : loaded);
+      first += atOnce;
+    }
+    value = combineAll(op.getKind(), std::move(parts));
+  }
   return success();
 }

@@ -58,6 +58,7 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
   entry.setInsertionPoint(
       UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
   kernel.walk([&](ArriveLastOp) { mergesItself = true; });
+  kernel.walk([&](ReduceOp op) { sharesRows |= spansWarps(op); });
   kernel.walk([&](LocateOp op) {
     int64_t &count = entryCounts[op.getType()];
     count = std::max(count, countEntries(op));
@@ -228,6 +229,7 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
         return success();
       })
       .Case([&](GatherOp op) { return lowerGather(op); })
+      .Case([&](LoadColumnsOp op) { return lowerLoadColumns(op); })
       .Case([&](CopyRowsOp op) { return lowerCopyRows(op); })
       .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
       .Case([&](LocateOp op) { return lowerLocate(op); })
@@ -286,8 +288,8 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
     NVVM::Barrier0Op::create(b, loc);
     logRunning(i32(0));
   }
-  // What groups have of one another is read before the next item comes.
-  if (getGroups() > 1)
+  // What warps have of one another is read before the next item comes.
+  if (getGroups() > 1 || sharesRows)
     NVVM::Barrier0Op::create(b, loc);
   return success();
 }

@@ -240,8 +240,9 @@ Value NVVMLowering::loadElements(const Argument &argument, Value offset,
   Type element = storedType(argument.element, b);
   Type type = count == 1 ? element : VectorType::get({count}, element);
   unsigned bytes = element.getIntOrFloatBitWidth() / 8;
-  Value loaded = LLVM::LoadOp::create(b, loc, type, address(argument, offset),
-                                      bytes * count);
+  Value loaded =
+      LLVM::LoadOp::create(b, loc, type, address(argument, offset),
+                           std::min<unsigned>(bytes * count, kChunkBytes));
   if (argument.element.isIndex())
     return toIndex(loaded);
   if (argument.element.isInteger(1))
@@ -257,7 +258,7 @@ void NVVMLowering::storeElements(Value elements, const Argument &argument,
   int64_t count = vector ? vector.getNumElements() : 1;
   unsigned bytes = storedType(argument.element, b).getIntOrFloatBitWidth() / 8;
   LLVM::StoreOp::create(b, loc, elements, address(argument, offset),
-                        bytes * count);
+                        std::min<unsigned>(bytes * count, kChunkBytes));
 }
 
 SmallVector<NVVMLowering::RowOfRegisters>
@@ -276,28 +277,55 @@ NVVMLowering::rowsOf(RankedTensorType type) {
   return llvm::map_to_vector(rows, [](auto &entry) { return entry.second; });
 }
 
+Value NVVMLowering::laneInRow(const RegisterLayout &layout) {
+  int64_t lanes = layout.getRowLanes();
+  return lanes == kLanes ? lane : remainder(lane, lanes);
+}
+
 Value NVVMLowering::laneColumn(const RegisterLayout &layout) {
-  return mul(remainder(lane, kQuad), layout.getNeighbours());
+  FragAttr frag = layout.getFrag();
+  Value column = mul(laneInRow(layout), layout.getNeighbours());
+  if (frag.getColumnWarps() == 1)
+    return column;
+  return add(column, mul(remainder(holder(frag), frag.getColumnWarps()),
+                         getAtomInfo(frag.getAtom()).columns));
 }
 
 Value NVVMLowering::laneRow(const RegisterLayout &layout) {
   FragAttr frag = layout.getFrag();
-  return add(
-      mul(holder(frag), frag.getRepRows() * getAtomInfo(frag.getAtom()).rows),
-      divide(lane, kQuad));
+  Value first = index(0);
+  if (frag.getWarps() > 1)
+    first = mul(divide(holder(frag), frag.getColumnWarps()),
+                frag.getRepRows() * getAtomInfo(frag.getAtom()).rows);
+  int64_t lanes = layout.getRowLanes();
+  return lanes == kLanes ? first : add(first, divide(lane, lanes));
+}
+
+Value NVVMLowering::isInside(const RegisterLayout &layout, int64_t column,
+                             int64_t columns) {
+  if (!layout.goesBeyond(column, columns))
+    return {};
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                               laneColumn(layout), index(columns - column));
+}
+
+Value NVVMLowering::columnOffset(const RegisterLayout &layout, int64_t column,
+                                 int64_t columns) {
+  Value last = index(columns - column - layout.getNeighbours());
+  return add(minimum(laneColumn(layout), last), column);
 }
 
 Value NVVMLowering::holder(FragAttr frag) {
-  return frag.getWarps() == schedule.getWarps()
+  return frag.getHolders() == schedule.getWarps()
              ? warp
-             : remainder(warp, frag.getWarps());
+             : remainder(warp, frag.getHolders());
 }
 
 Value NVVMLowering::isHolder(FragAttr frag) {
-  if (frag.getWarps() == schedule.getWarps())
+  if (frag.getHolders() == schedule.getWarps())
     return {};
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, warp,
-                               index(frag.getWarps()));
+                               index(frag.getHolders()));
 }
 
 Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
@@ -309,12 +337,16 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
   SmallVector<Value> registers(layout.getRegisters());
   for (RowOfRegisters &row : rowsOf(type)) {
     Value offset = offsetOf(row.row);
+    Value begin = offset;
     if (isWide)
       offset = add(offset, laneColumn(layout));
     if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value loaded = loadElements(argument, add(offset, column), count);
+      Value at = add(offset, column);
+      if (isWide && layout.goesBeyond(column, type.getDimSize(1)))
+        at = add(begin, columnOffset(layout, column, type.getDimSize(1)));
+      Value loaded = loadElements(argument, at, count);
       for (int64_t i = 0; i < count; ++i)
         registers[reg + i] = count > 1 ? extract(loaded, i) : loaded;
     }
@@ -337,7 +369,7 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
   Value writes = isHolder(layout.getFrag());
   if (!isWide) { // one lane of those that share a row, of one group
     Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                        remainder(lane, kQuad), index(0));
+                                        laneColumn(layout), index(0));
     writes = writes ? arith::AndIOp::create(b, loc, writes, first).getResult()
                     : first;
     if (part)
@@ -360,6 +392,13 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
+      OpBuilder::InsertionGuard all(b);
+      Value some =
+          isWide ? isInside(layout, column, type.getDimSize(1)) : Value();
+      if (some) {
+        auto part = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(part.thenBlock());
+      }
       storeElements(neighbours(registers, reg, layout.getNeighbours()),
                     argument, add(offset, column));
     }
@@ -697,5 +736,11 @@ LogicalResult NVVMLowering::lowerGather(GatherOp op) {
     results.push_back(gatherElement(source, at));
   }
   map.map(op.getResult(), fromElements(results));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadColumns(LoadColumnsOp op) {
+  map.map(op.getResult(), loadTile(op.getType(), argumentOf(op.getSource()),
+                                   [&](Value) { return index(0); }));
   return success();
 }

@@ -84,12 +84,15 @@ private:
   LogicalResult lowerBroadcast(BroadcastOp op);
   LogicalResult lowerMask(MaskOp op);
   LogicalResult lowerReduce(ReduceOp op);
+  /// Combines each row's value with those of the other warps that share it.
+  LogicalResult combineWarps(ReduceOp op, llvm::SmallVector<Value> &values);
   LogicalResult lowerAny(AnyOp op);
   LogicalResult lowerRelayout(RelayoutOp op);
   LogicalResult lowerMath(Operation *op);
   /// Codes (a vector of bytes) as numbers of f16, bf16 or f32.
   Value fromCodes(Value bytes, Type code, Type element);
   Value combine(ReduceKind kind, Value a, Value b);
+  Value combineAll(ReduceKind kind, llvm::SmallVector<Value> values);
   /// Combines with the lanes that differ in `bit`.
   Value combineLanes(ReduceKind kind, Value value, int64_t bit);
   Value extract(Value vector, int64_t index);
@@ -136,6 +139,15 @@ private:
   /// registers.
   Value laneColumn(const RegisterLayout &layout);
   Value laneRow(const RegisterLayout &layout);
+  /// Number of a lane among those that share a row.
+  Value laneInRow(const RegisterLayout &layout);
+  /// Whether a lane's registers of columns from `column` on, without the lane's
+  /// part, lie in a tile of so many columns; null where all lanes' do.
+  Value isInside(const RegisterLayout &layout, int64_t column, int64_t columns);
+  /// What a lane adds to its row's offset to have its registers of columns from
+  /// `column` on; some columns of the tile for those that lie beyond it.
+  Value columnOffset(const RegisterLayout &layout, int64_t column,
+                     int64_t columns);
   /// The warp whose part of a tile this warp has, and whether it is itself,
   /// unless all are.
   Value holder(FragAttr frag);
@@ -182,6 +194,7 @@ private:
     return std::max<int64_t>(1, schedule.getKeyWarps());
   }
   LogicalResult lowerGather(GatherOp op);
+  LogicalResult lowerLoadColumns(LoadColumnsOp op);
   Value gatherElement(const Argument &argument, ArrayRef<Value> indices);
 
   //===--- Copies (Copy.cpp) ----------------------------------------------===//
@@ -327,6 +340,8 @@ private:
   llvm::DenseMap<std::tuple<SmemAttr, int64_t, int64_t>, Value> matrixOffsets;
   /// Whether the kernel merges the states that it stores.
   bool mergesItself = false;
+  /// Whether warps tell one another parts of reductions.
+  bool sharesRows = false;
   /// Of the tables that a kernel looks up ahead.
   llvm::DenseMap<mlir::Type, int64_t> entryCounts;
   mlir::IRMapping map;

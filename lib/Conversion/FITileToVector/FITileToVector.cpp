@@ -115,6 +115,7 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](scf::IfOp op) { return lowerIf(op); })
       .Case([&](LoadRowsOp op) { return lowerLoadRows(op); })
       .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
+      .Case([&](LoadColumnsOp op) { return lowerLoadColumns(op); })
       .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
       .Case([&](LoadScalesOp op) { return lowerLoadScales(op); })
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })

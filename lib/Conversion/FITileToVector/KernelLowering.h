@@ -130,11 +130,33 @@ private:
     Iteration(bool overRows, Value row) : overRows(overRows), row(row) {}
     bool overRows; // vectors along rows; else along the columns of one row
     Value row;     // first row of the vectors, or the row
+    Value column;  // where chunk 0 begins, if not at the first column
     llvm::DenseMap<std::pair<Value, int64_t>, Value> values;
   };
   Value evaluate(Iteration &iteration, Value tile, int64_t chunk);
   Value evaluateLeaf(Iteration &iteration, Value tile, int64_t chunk);
   Value evaluateReduction(Iteration &iteration, ReduceOp op, int64_t chunk);
+  Value combine(ReduceKind kind, Value a, Value b);
+  Value reduceLong(Iteration &iteration, ReduceOp op);
+  /// Of what lies behind a tile's last column in its last chunk: neutral.
+  Value maskTail(ReduceOp op, Value chunk);
+  Value columnOf(const Iteration &iteration, int64_t chunk) {
+    return iteration.column ? add(iteration.column, chunk * W)
+                            : index(chunk * W);
+  }
+  /// Rows of more columns are worked on in loops over chunks, a few at a time.
+  static constexpr int64_t kLongRow = 1024, kChunksAtOnce = 4;
+  static bool isLong(int64_t columns) { return columns > kLongRow; }
+  /// Columns of a long row, from the first on, that such loops cover.
+  int64_t loopedColumns(int64_t columns) const {
+    return columns / (kChunksAtOnce * W) * kChunksAtOnce * W;
+  }
+  /// Calls `body` with the first column of each chunk and its number of
+  /// columns; long rows in a loop.
+  void forChunks(int64_t columns,
+                 llvm::function_ref<void(Value, int64_t)> body);
+  /// Computes values of one width for a row and stores them.
+  void storeChunks(Value row, ArrayRef<Value> values);
   Value rowScalar(Iteration &iteration, Value tile);
   void storeVector(Value vector, Value buffer, mlir::ValueRange indices);
   Value loadVector(Value buffer, mlir::ValueRange indices, mlir::Type element);
@@ -227,6 +249,7 @@ private:
   Value kvRowOffset(Value view, KVPart part, Value key,
                     ArrayRef<Value> strides = {});
   LogicalResult lowerLoadRows(LoadRowsOp op);
+  LogicalResult lowerLoadColumns(LoadColumnsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   void describeRows(ArrayRef<LoadKVOp> loads, bool withNext);
   void locateRows(ArrayRef<LoadKVOp> loads, Value key, bool next);

@@ -251,8 +251,7 @@ Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
 void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
                                Type element, Value buffer, Value row) {
   Type from = cast<MemRefType>(base.getType()).getElementType();
-  for (int64_t column = 0; column < columns; column += W) {
-    int64_t count = std::min(W, columns - column);
+  forChunks(columns, [&](Value column, int64_t count) {
     Value at = add(offset, column);
     Value part;
     if (from == element && !element.isF32()) {
@@ -265,22 +264,23 @@ void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
     } else {
       part = loadPart(base, at, count, from);
     }
-    vector::StoreOp::create(b, loc, part, buffer,
-                            ValueRange{row, index(column)});
-  }
+    SmallVector<Value> indices = {column};
+    if (row)
+      indices.insert(indices.begin(), row);
+    vector::StoreOp::create(b, loc, part, buffer, indices);
+  });
 }
 
 void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
                                 Value base, Value offset) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
-  for (int64_t column = 0; column < columns; column += W) {
-    int64_t count = std::min(W, columns - column);
+  forChunks(columns, [&](Value column, int64_t count) {
     Value part =
         vector::LoadOp::create(b, loc, VectorType::get({count}, element),
-                               buffer, ValueRange{row, index(column)});
+                               buffer, ValueRange{row, column});
     vector::StoreOp::create(b, loc, part, base,
                             ValueRange{add(offset, column)});
-  }
+  });
 }
 
 /// Rows of a tensor lie far apart, often a page of memory each: so many rows
@@ -290,6 +290,8 @@ static constexpr int64_t kRowsAhead = 8;
 void KernelLowering::prefetchRow(const Argument &argument, Value row,
                                  int64_t group, int64_t columns,
                                  bool forWriting) {
+  if (isLong(columns)) // the hardware follows it
+    return;
   Value offset = rowOffset(argument, row, group, /*clamp=*/true);
   Type element = cast<MemRefType>(argument.base.getType()).getElementType();
   int64_t line = FI_ALIGNMENT * 8 / element.getIntOrFloatBitWidth();
@@ -320,6 +322,17 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
                 buffer, row);
     }
   });
+  buffers[op.getResult()] = buffer;
+  return success();
+}
+
+LogicalResult KernelLowering::lowerLoadColumns(LoadColumnsOp op) {
+  const Argument &source =
+      arguments[cast<BlockArgument>(op.getSource()).getArgNumber()];
+  RankedTensorType type = op.getType();
+  Value buffer = allocate(type);
+  copyRowIn(source.base, index(0), type.getDimSize(1), type.getElementType(),
+            buffer, /*row=*/Value());
   buffers[op.getResult()] = buffer;
   return success();
 }

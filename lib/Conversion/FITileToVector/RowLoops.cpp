@@ -60,6 +60,20 @@ void KernelLowering::loop(Value lower, Value upper, int64_t step,
   body(op.getInductionVar());
 }
 
+void KernelLowering::forChunks(int64_t columns,
+                               llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t begin = 0;
+  if (isLong(columns)) {
+    begin = loopedColumns(columns);
+    loop(index(0), index(begin), kChunksAtOnce * W, [&](Value column) {
+      for (int64_t chunk = 0; chunk < kChunksAtOnce; ++chunk)
+        body(add(column, chunk * W), W);
+    });
+  }
+  for (; begin < columns; begin += W)
+    body(index(begin), std::min(W, columns - begin));
+}
+
 //===----------------------------------------------------------------------===//
 // Planning
 //===----------------------------------------------------------------------===//
@@ -274,6 +288,11 @@ LogicalResult KernelLowering::materialise(ArrayRef<Value> tiles, Block *block) {
   for (Value value : phases.stored) {
     if (kindOf(value) != Kind::Columns)
       continue;
+    if (isLong(tileType(value).getDimSize(1))) {
+      storeChunks(Value(), value);
+      buffers[value] = fresh[value];
+      continue;
+    }
     Iteration iteration(/*overRows=*/false, Value());
     int64_t chunks = padded(tileType(value).getDimSize(1)) / W;
     SmallVector<Value> vectors;
@@ -346,13 +365,40 @@ void KernelLowering::emitMatrixPhase(Phases &phases, int phase) {
       buffers[value] = preferred[value];
 }
 
+void KernelLowering::storeChunks(Value row, ArrayRef<Value> values) {
+  auto emit = [&](Iteration &iteration, int64_t chunk) {
+    SmallVector<Value> vectors = llvm::map_to_vector(
+        values, [&](Value value) { return evaluate(iteration, value, chunk); });
+    SmallVector<Value> indices = {columnOf(iteration, chunk)};
+    if (row)
+      indices.insert(indices.begin(), row);
+    for (auto [value, vector] : llvm::zip_equal(values, vectors))
+      storeVector(vector, preferred[value], indices);
+  };
+  int64_t columns = tileType(values.front()).getDimSize(1);
+  int64_t looped = loopedColumns(columns);
+  loop(index(0), index(looped), kChunksAtOnce * W, [&](Value column) {
+    Iteration iteration(/*overRows=*/false, row);
+    iteration.column = column;
+    for (int64_t chunk = 0; chunk < kChunksAtOnce; ++chunk)
+      emit(iteration, chunk);
+  });
+  Iteration rest(/*overRows=*/false, row);
+  for (int64_t chunk = looped / W; chunk < padded(columns) / W; ++chunk)
+    emit(rest, chunk);
+}
+
 /// One loop for values of one domain and phase.
 void KernelLowering::emitMatrixLoop(ArrayRef<Value> roots) {
   SmallVector<Value> chunked, reducing;
+  llvm::MapVector<int64_t, SmallVector<Value>> longOnes;
   int64_t chunks = 0;
   for (Value value : roots) {
     if (dependsOnReduction(value, buffers)) {
       reducing.push_back(value);
+    } else if (int64_t columns = tileType(value).getDimSize(1);
+               isLong(columns)) {
+      longOnes[columns].push_back(value);
     } else {
       chunked.push_back(value);
       chunks = std::max(chunks, padded(tileType(value).getDimSize(1)) / W);
@@ -368,6 +414,8 @@ void KernelLowering::emitMatrixLoop(ArrayRef<Value> roots) {
       for (auto [value, vector] : stores)
         storeVector(vector, preferred[value], {row, index(chunk * W)});
     }
+    for (auto &[columns, values] : longOnes)
+      storeChunks(row, values);
     SmallVector<std::tuple<Value, Value, int64_t>> stores;
     for (Value value : reducing) {
       int64_t own = kindOf(value) == Kind::Rows
@@ -450,41 +498,94 @@ Value KernelLowering::evaluateLeaf(Iteration &iteration, Value tile,
                                        scalar(splat.getInput()));
   auto iota = cast<IotaOp>(op);
   Value first = scalar(iota.getBase());
-  first =
-      iteration.overRows ? add(first, iteration.row) : add(first, chunk * W);
+  if (iteration.overRows)
+    first = add(first, iteration.row);
+  else if (iteration.column)
+    first = add(first, columnOf(iteration, chunk));
+  else
+    first = add(first, chunk * W);
   Value steps = vector::StepOp::create(b, loc, vectorOf(element));
   Value base = vector::BroadcastOp::create(b, loc, vectorOf(element), first);
   return arith::AddIOp::create(b, loc, base, steps);
+}
+
+/// What lies behind the last column may be anything.
+Value KernelLowering::maskTail(ReduceOp op, Value chunk) {
+  RankedTensorType type = tileType(op.getSource());
+  SmallVector<bool> inside;
+  for (int64_t lane = 0; lane < W; ++lane)
+    inside.push_back(lane < type.getDimSize(1) % W);
+  Value mask = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(vectorOf(b.getI1Type()), inside));
+  Value none = splatVector(type.getElementType(),
+                           op.getKind() == ReduceKind::Max
+                               ? -std::numeric_limits<double>::infinity()
+                               : 0);
+  return arith::SelectOp::create(b, loc, mask, chunk, none);
+}
+
+Value KernelLowering::combine(ReduceKind kind, Value a, Value c) {
+  if (kind == ReduceKind::Max)
+    return maximum(a, c);
+  return arith::AddFOp::create(b, loc, a, c);
+}
+
+/// A vector of what its lanes have of a long row: as many sums as chunks at
+/// once.
+Value KernelLowering::reduceLong(Iteration &iteration, ReduceOp op) {
+  Value source = op.getSource();
+  int64_t size = tileType(source).getDimSize(1), looped = loopedColumns(size);
+  SmallVector<Value> sums;
+  for (int64_t chunk = 0; chunk < kChunksAtOnce; ++chunk)
+    sums.push_back(splatVector(tileType(source).getElementType(),
+                               op.getKind() == ReduceKind::Max
+                                   ? -std::numeric_limits<double>::infinity()
+                                   : 0));
+  auto chunks = scf::ForOp::create(b, loc, index(0), index(looped),
+                                   index(kChunksAtOnce * W), sums);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(chunks.getBody());
+    Iteration inner(/*overRows=*/false, iteration.row);
+    inner.column = chunks.getInductionVar();
+    SmallVector<Value> next;
+    for (auto [chunk, sum] : llvm::enumerate(chunks.getRegionIterArgs()))
+      next.push_back(
+          combine(op.getKind(), sum, evaluate(inner, source, chunk)));
+    scf::YieldOp::create(b, loc, next);
+  }
+  sums.assign(chunks.getResults().begin(), chunks.getResults().end());
+  for (int64_t chunk = looped / W; chunk < padded(size) / W; ++chunk) {
+    Value part = evaluate(iteration, source, chunk);
+    if (size % W != 0 && chunk + 1 == padded(size) / W)
+      part = maskTail(op, part);
+    Value &sum = sums[chunk % kChunksAtOnce];
+    sum = combine(op.getKind(), sum, part);
+  }
+  while (sums.size() > 1) {
+    Value last = sums.pop_back_val();
+    Value &sum = sums[sums.size() / 2];
+    sum = combine(op.getKind(), sum, last);
+  }
+  return sums.front();
 }
 
 Value KernelLowering::evaluateReduction(Iteration &iteration, ReduceOp op,
                                         int64_t chunk) {
   int64_t size = tileType(op.getSource()).getDimSize(1);
   int64_t columns = padded(size) / W;
+  if (isLong(size) && op.getType().getDimSize(1) == 1)
+    return horizontal(op.getKind(), reduceLong(iteration, op));
   int64_t kept = std::max<int64_t>(op.getType().getDimSize(1) / W, 1);
   SmallVector<Value> parts;
   for (int64_t part = chunk; part < columns; part += kept)
     parts.push_back(evaluate(iteration, op.getSource(), part));
-  if (size % W != 0) {
-    // What lies behind the last column may be anything.
-    SmallVector<bool> inside;
-    for (int64_t lane = 0; lane < W; ++lane)
-      inside.push_back(lane < size % W);
-    Value mask = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(vectorOf(b.getI1Type()), inside));
-    Value none = splatVector(tileType(op.getSource()).getElementType(),
-                             op.getKind() == ReduceKind::Max
-                                 ? -std::numeric_limits<double>::infinity()
-                                 : 0);
-    parts.back() = arith::SelectOp::create(b, loc, mask, parts.back(), none);
-  }
+  if (size % W != 0)
+    parts.back() = maskTail(op, parts.back());
   while (parts.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < parts.size(); i += 2)
-      next.push_back(op.getKind() == ReduceKind::Max
-                         ? maximum(parts[i], parts[i + 1])
-                         : arith::AddFOp::create(b, loc, parts[i], parts[i + 1])
-                               .getResult());
+      next.push_back(combine(op.getKind(), parts[i], parts[i + 1]));
     if (parts.size() % 2 != 0)
       next.push_back(parts.back());
     parts = next;
@@ -509,9 +610,9 @@ Value KernelLowering::evaluate(Iteration &iteration, Value tile,
     if (kind == Kind::Rows)
       indices = {iteration.row};
     else if (kind == Kind::Columns)
-      indices = {index(chunk * W)};
+      indices = {columnOf(iteration, chunk)};
     else
-      indices = {iteration.row, index(chunk * W)};
+      indices = {iteration.row, columnOf(iteration, chunk)};
     result = loadVector(buffer->second, indices, element);
   } else if (isFree(op)) {
     result = evaluateLeaf(iteration, tile, chunk);

@@ -26,9 +26,8 @@ DictionaryAttr fi::tile::buildNormStage(OpBuilder &b, RMSNormOp op,
   Location loc = op.getLoc();
   RankedTensorType type = op.getInput().getType();
   int64_t heads = type.getDimSize(1), dim = type.getDimSize(2);
-  // A lane of a GPU holds 1 / 32 of 16 rows: fewer warps do not make it less,
-  // but a tile of long rows should not leave most multiprocessors without work.
-  int64_t rows = dim > 256 ? 16 : kStageRows;
+  ScheduleAttr schedule = getRowTiling(op, dim);
+  int64_t rows = schedule.getTileRows();
   if (failed(buffers.define(op.getResult(), op.getInput())))
     return {};
   StageBuilder stage(b, loc);
@@ -38,16 +37,23 @@ DictionaryAttr fi::tile::buildNormStage(OpBuilder &b, RMSNormOp op,
     weight = stage.use(buffers.get(op.getWeight()));
   unsigned output = stage.use(buffers.get(op.getResult()));
   std::string symbol = (name + "_rows" + Twine(rows)).str();
-  KernelOp kernel = stage.createKernel(symbol, getRowsSchedule(op, rows));
+  KernelOp kernel = stage.createKernel(symbol, schedule);
   Block &entry = kernel.getBody().front();
-  auto items = ForItemsOp::create(b, loc, kernel.getWork());
-  b.setInsertionPointToStart(&items.getBody().front());
-  Value item = items.getItem();
-
   Type f32 = b.getF32Type();
   auto tile = [](int64_t height, int64_t width, Type element) {
     return RankedTensorType::get({height, width}, element);
   };
+  // The same for all items.
+  Value factor;
+  if (weight) {
+    Value memory = entry.getArgument(*weight);
+    Type element = cast<MemRefType>(memory.getType()).getElementType();
+    factor = LoadColumnsOp::create(b, loc, tile(1, dim, element), memory);
+  }
+  auto items = ForItemsOp::create(b, loc, kernel.getWork());
+  b.setInsertionPointToStart(&items.getBody().front());
+  Value item = items.getItem();
+
   auto number = [&](double value) -> Value {
     return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
   };
@@ -67,13 +73,7 @@ DictionaryAttr fi::tile::buildNormStage(OpBuilder &b, RMSNormOp op,
                                       math::SqrtOp::create(b, loc, mean));
   Value y =
       arith::MulFOp::create(b, loc, x, broadcastTo(b, loc, scale, {rows, dim}));
-  if (weight) {
-    Value memory = entry.getArgument(*weight);
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value at = IotaOp::create(b, loc, tile(1, dim, b.getIndexType()), zero);
-    Type element = cast<MemRefType>(memory.getType()).getElementType();
-    Value factor =
-        GatherOp::create(b, loc, tile(1, dim, element), memory, ValueRange{at});
+  if (factor) {
     factor = convertTile(b, loc, factor, f32);
     if (op.getPlusOne())
       factor = arith::AddFOp::create(b, loc, factor,

@@ -7,6 +7,7 @@
 
 #include "RegionInliner.h"
 #include "StageBuilder.h"
+#include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -30,6 +31,37 @@ ScheduleAttr fi::tile::getRowsSchedule(Operation *op, int64_t tileRows) {
   return ScheduleAttr::get(context, tileRows, /*tileKeys=*/tileRows,
                            /*mr=*/8, /*nr=*/2, /*lanes=*/1, /*maxRows=*/0,
                            /*stream=*/0);
+}
+
+/// On a GPU a lane has 32 elements, two rows at least: loads enough to hide the
+/// way to memory, and few registers, so that many tiles are on a
+/// multiprocessor. Longer rows take more warps. On a CPU a tile stays in the
+/// second level cache.
+ScheduleAttr fi::tile::getRowTiling(Operation *op, int64_t dim) {
+  auto target =
+      op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttr);
+  auto make = [&](int64_t rows, int64_t mr, int64_t warps) {
+    return ScheduleAttr::get(op->getContext(), rows, /*tileKeys=*/rows, mr,
+                             /*nr=*/mr ? 2 : 0, /*lanes=*/1, /*maxRows=*/0,
+                             /*stream=*/0, warps, /*keyWarps=*/warps ? 1 : 0,
+                             /*stages=*/warps ? 1 : 0);
+  };
+  if (!target || target.isCPU()) {
+    constexpr int64_t kElements = 16384, kShort = 256;
+    if (dim <= kShort)
+      return make(kStageRows, /*mr=*/8, /*warps=*/0);
+    int64_t rows = std::max<int64_t>(
+        2, llvm::bit_floor<uint64_t>(std::min<int64_t>(kElements / dim, 16)));
+    return make(rows, /*mr=*/2, /*warps=*/0);
+  }
+  constexpr int64_t kChunks = 4, kMostWarps = 16;
+  AtomInfo atom = getAtomInfo(getRowAtom(dim));
+  if (dim <= atom.columns)
+    return make(kChunks * atom.rows * 4, 0, /*warps=*/4);
+  int64_t columnWarps = std::min<int64_t>(
+      kMostWarps, llvm::divideCeil(dim, atom.columns * kChunks / 2));
+  int64_t rowWarps = std::max<int64_t>(1, 4 / columnWarps);
+  return make(2 * rowWarps, 0, rowWarps * columnWarps);
 }
 
 Attribute fi::tile::describeBodies(Builder &b, StringRef symbol,

@@ -118,6 +118,9 @@ mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder, RMSNormOp op,
 
 /// Of kernels that move rows: any size of tiles will do.
 inline constexpr int64_t kStageRows = 64;
+/// The schedule of a kernel whose tiles are rows of `dim` elements, each worked
+/// on by itself: how many rows a tile has, and on how many warps.
+ScheduleAttr getRowTiling(mlir::Operation *op, int64_t dim);
 /// The schedule of tiles of that many rows, on as many warps as they fill.
 ScheduleAttr getRowsSchedule(mlir::Operation *op, int64_t tileRows);
 /// The `bodies` entry of a stage with one.

@@ -160,6 +160,18 @@ static llvm::Error storeRows(StoreRowsOp op, Strand &strand) {
   return llvm::Error::success();
 }
 
+static llvm::Error loadColumns(LoadColumnsOp op, Strand &strand) {
+  const HostTensor &source = strand.tensor(op.getSource());
+  int64_t columns = op.getType().getDimSize(1);
+  if (source.getRank() != 1 || source.getSize(0) != columns)
+    return at(op, fail("expected a vector of " + llvm::Twine(columns) +
+                       " elements, but got another shape"));
+  Elements row;
+  readRow(source, {}, columns, hasFloats(op.getType()), row);
+  strand.set(op, std::make_shared<const Elements>(std::move(row)));
+  return llvm::Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // Keys and values
 //===----------------------------------------------------------------------===//
@@ -517,6 +529,8 @@ llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
     return done(loadRows(load, strand));
   if (auto store = dyn_cast<StoreRowsOp>(op))
     return done(storeRows(store, strand));
+  if (auto load = dyn_cast<LoadColumnsOp>(op))
+    return done(loadColumns(load, strand));
   if (auto load = dyn_cast<LoadKVOp>(op))
     return done(loadKV(load, strand));
   if (auto load = dyn_cast<LoadScalesOp>(op))

@@ -139,3 +139,43 @@ fi_tile.kernel @a(%q: memref<?x2x16xf16>, %table: memref<?xf32>, %o: memref<?x2x
 }
 fi_tile.package @aligned {arguments = [{name = "q"}, {name = "table"}], results = [{name = "o"}, {name = "lse"}],
     stages = [{bodies = [{symbol = "a"}], buffers = ["q", "table", "o", "lse"]}]}
+
+// -----
+
+// Rows over two warps: 16 bytes at once; of the last repeat, beyond the tile, some
+// column of the row is read, and nothing of it is added or stored.
+#rows = #fi_tile.frag<row32, rep = [2, 2], warps = 1, column_warps = 2>
+#one = #fi_tile.slice<1, <row32, rep = [2, 1], warps = 1, column_warps = 2>>
+// CHECK-LABEL: llvm.func @shared_rows
+// CHECK-SAME: nvvm.reqntid = array<i32: 64>
+// CHECK: scf.for
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: %[[LAST:.*]] = arith.minsi %[[COLUMN:.*]], %c256
+// CHECK: arith.addi %[[LAST]], %c512
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %c264
+// CHECK-COUNT-8: arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : f32
+// A warp's part of each of two rows, then that of the others.
+// CHECK-COUNT-10: nvvm.shfl.sync bfly
+// CHECK: scf.if
+// CHECK-COUNT-2: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier0
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// CHECK: scf.if %[[INSIDE]]
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// The next item's parts come after everybody has read these.
+// CHECK: nvvm.barrier0
+fi_tile.kernel @shared_rows(%x: memref<?x1x776xbf16>, %y: memref<?x1x776xbf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 2, tile_keys = 2, warps = 2>) attributes {fi_tile.shared = 32 : i64} {
+  fi_tile.for_items %it in %work {
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1x776xbf16> -> tensor<2x776xbf16, #rows>
+    %f = arith.extf %t : tensor<2x776xbf16, #rows> to tensor<2x776xf32, #rows>
+    %s = fi_tile.reduce add %f {fi_tile.offset = 0 : i64} : tensor<2x776xf32, #rows> -> tensor<2x1xf32, #one>
+    %a = fi_tile.broadcast %s : tensor<2x1xf32, #one> -> tensor<2x776xf32, #rows>
+    %h = arith.truncf %a : tensor<2x776xf32, #rows> to tensor<2x776xbf16, #rows>
+    fi_tile.store_rows %h, %y[%it] group 1 : tensor<2x776xbf16, #rows>, memref<?x1x776xbf16>
+  }
+  fi_tile.return
+}

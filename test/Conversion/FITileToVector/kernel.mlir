@@ -91,6 +91,30 @@ fi_tile.kernel @states(%q: memref<?x2x8xf32>, %l: memref<?x2xf32>, %work: !fi_ti
   fi_tile.return
 }
 
+// Long rows: loops over chunks, four at once, and what is left; a reduction has a sum
+// for each, and leaves out what lies behind the last column.
+// CHECK-LABEL: func.func @long_rows
+// CHECK: scf.for %[[C:.*]] = %c0 to %c1056 step %c32 {
+// CHECK-COUNT-4: vector.store %{{.*}}, %{{.*}} : memref<8x1072xf32>, vector<8xf32>
+// CHECK: }
+// CHECK-COUNT-2: vector.store %{{.*}}, %{{.*}} : memref<8x1072xf32>, vector<8xf32>
+// CHECK: %[[SUMS:.*]]:4 = scf.for %{{.*}} = %c0 to %c1056 step %c32 iter_args
+// CHECK-COUNT-4: arith.mulf
+// CHECK: scf.yield
+// CHECK: arith.addf %[[SUMS]]#0
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK: %[[A:.*]] = arith.addf %[[SUMS]]#1
+// CHECK: arith.addf %[[A]], %[[SUMS]]#3
+fi_tile.kernel @long_rows(%q: memref<?x1x1068xf32>, %o: memref<?x1xf32>, %work: !fi_tile.work) schedule(#schedule) {
+  fi_tile.for_items %it in %work {
+    %x = fi_tile.load_rows %q[%it] group 1 : memref<?x1x1068xf32> -> tensor<8x1068xf32>
+    %y = arith.mulf %x, %x : tensor<8x1068xf32>
+    %s = fi_tile.reduce add %y : tensor<8x1068xf32> -> tensor<8x1xf32>
+    fi_tile.store_rows %s, %o[%it] group 1 : tensor<8x1xf32>, memref<?x1xf32>
+  }
+  fi_tile.return
+}
+
 // The manifest learns the bytes of scratch: a tile of 8 x 8, one of 8, each with a
 // line more.
 // CHECK: fi_tile.package @p {stages = [{bodies = [{scratch = 448 : i64, symbol = "states"}]}]}

@@ -8,10 +8,18 @@ fi.program @p run(%x: tensor<?x64xf32>) -> (tensor<?x64xf32>) {
 
 // -----
 
-fi.program @p run(%x: tensor<?x1x520xf32>) -> (tensor<?x1x520xf32>) {
-  // expected-error @+1 {{expected a dim that is a multiple of 8 up to 512, but got 520 [RMS1]}}
-  %y = fi.rms_norm %x eps(0.1) : tensor<?x1x520xf32> -> tensor<?x1x520xf32>
-  fi.return %y : tensor<?x1x520xf32>
+fi.program @p run(%x: tensor<?x1x516xf32>) -> (tensor<?x1x516xf32>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 8 up to 16384, but got 516 [RMS1]}}
+  %y = fi.rms_norm %x eps(0.1) : tensor<?x1x516xf32> -> tensor<?x1x516xf32>
+  fi.return %y : tensor<?x1x516xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x16392xf32>) -> (tensor<?x1x16392xf32>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 8 up to 16384, but got 16392 [RMS1]}}
+  %y = fi.rms_norm %x eps(0.1) : tensor<?x1x16392xf32> -> tensor<?x1x16392xf32>
+  fi.return %y : tensor<?x1x16392xf32>
 }
 
 // -----

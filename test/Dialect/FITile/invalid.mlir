@@ -626,3 +626,19 @@ func.func @f(%s: memref<?x2xf32>, %kv: !kv, %it: !fi_tile.item, %t: index) {
   %r = fi_tile.load_scales values %s, %kv[%it, %t] : memref<?x2xf32>, !kv -> tensor<2x16xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: memref<64xf16>) {
+  // expected-error @below {{'fi_tile.load_columns' op expected a memref of rank 1 of the result's 'f32', but got 'memref<64xf16>' [TILE35]}}
+  %r = fi_tile.load_columns %x : memref<64xf16> -> tensor<1x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<64xf16>) {
+  // expected-error @below {{'fi_tile.load_columns' op expected a row of the source's elements, but got 'tensor<1x32xf16>' of 'memref<64xf16>' [TILE35]}}
+  %r = fi_tile.load_columns %x : memref<64xf16> -> tensor<1x32xf16>
+  return
+}

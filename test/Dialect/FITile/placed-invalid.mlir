@@ -16,6 +16,34 @@ func.func private @f() attributes {a = #fi_tile.frag<mma_a16, rep = [1, 8], warp
 
 // -----
 
+// expected-error @below {{expected 1 to 32 warps in all, but got 4 x 9 [LAY1]}}
+func.func private @f() attributes {a = #fi_tile.frag<row32, rep = [1, 8], warps = 4, column_warps = 9>}
+
+// -----
+
+// expected-error @below {{expected 'column_warps' of 1 in fragments of products, but got 2 for 'mma_c' [LAY7]}}
+func.func private @f() attributes {a = #fi_tile.frag<mma_c, rep = [1, 8], warps = 4, column_warps = 2>}
+
+// -----
+
+#partial = #fi_tile.partial<<row8, rep = [1, 1], warps = 1>>
+// expected-error @below {{expected partial results of lanes in fragments of products, but got 'row8' [LAY7]}}
+func.func private @f(tensor<4x4xf32, #partial>)
+
+// -----
+
+#rows = #fi_tile.frag<row32, rep = [2, 2], warps = 1, column_warps = 4>
+// expected-error @below {{expected a multiple of 8 columns from 1032 to 2048 in this layout, but got 1024 [LAY6]}}
+func.func private @f(tensor<2x1024xf32, #rows>)
+
+// -----
+
+#rows = #fi_tile.frag<row32, rep = [2, 2], warps = 1, column_warps = 4>
+// expected-error @below {{expected a multiple of 8 columns from 1032 to 2048 in this layout, but got 1036 [LAY6]}}
+func.func private @f(tensor<2x1036xf32, #rows>)
+
+// -----
+
 // expected-error @below {{expected dimension 0 or 1 to be dropped, but got 2 [LAY2]}}
 func.func private @f() attributes {a = #fi_tile.slice<2, <mma_c, rep = [1, 8], warps = 4>>}
 

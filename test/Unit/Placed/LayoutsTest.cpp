@@ -160,6 +160,76 @@ TEST_F(LayoutsTest, AccumulatorsOfEvenAndOddColumns) {
   EXPECT_THAT(tabulate(Atom::MmaC8), ::testing::ElementsAreArray(kFigureC8));
 }
 
+// Eight columns of a lane side by side, the lanes of a row one behind the
+// other.
+TEST_F(LayoutsTest, RowsAlongLanes) {
+  const std::pair<Atom, int64_t> atoms[] = {
+      {Atom::Row8, 8}, {Atom::Row16, 16}, {Atom::Row32, 32}};
+  for (auto [atom, lanes] : atoms) {
+    std::vector<std::string> expected;
+    for (int64_t row = 0; row < 32 / lanes; ++row) {
+      expected.emplace_back();
+      for (int64_t column = 0; column < 8 * lanes; ++column)
+        expected.back() += (column ? " " : "") +
+                           std::to_string(row * lanes + column / 8) + ":" +
+                           std::to_string(column % 8);
+    }
+    EXPECT_EQ(tabulate(atom), expected);
+  }
+  EXPECT_EQ(getRowAtom(8), Atom::Row8);
+  EXPECT_EQ(getRowAtom(64), Atom::Row8);
+  EXPECT_EQ(getRowAtom(72), Atom::Row16);
+  EXPECT_EQ(getRowAtom(136), Atom::Row32);
+}
+
+// Warps that share rows: each element has one holder, its row and its column
+// are those of the slices, and only the last repeat goes beyond the tile.
+TEST_F(LayoutsTest, ColumnsOverWarps) {
+  for (Atom atom : {Atom::Row8, Atom::Row16, Atom::Row32})
+    for (int64_t rowWarps : {1, 2, 3})
+      for (int64_t columnWarps : {1, 2, 5})
+        for (int64_t missing : {0, 8, 40}) {
+          AtomInfo info = getAtomInfo(atom);
+          int64_t rows = info.rows * 2 * rowWarps;
+          int64_t step = info.columns * columnWarps;
+          int64_t columns = step * 3 - missing;
+          auto parent =
+              FragAttr::get(&context, atom, 2, 3, rowWarps, columnWarps);
+          RegisterLayout layout = of(tile(rows, columns, parent));
+          RegisterLayout ofRows =
+              of(tile(rows, 1, SliceAttr::get(&context, 1, parent)));
+          RegisterLayout ofColumns =
+              of(tile(1, columns, SliceAttr::get(&context, 0, parent)));
+          EXPECT_EQ(layout.getRegisters(), 2 * 3 * 8);
+          EXPECT_EQ(ofRows.getRegisters(), 2);
+          EXPECT_EQ(ofColumns.getRegisters(), 3 * 8);
+          std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+          for (int64_t warp = 0; warp < rowWarps * columnWarps; ++warp)
+            for (int64_t lane = 0; lane < kLanes; ++lane)
+              for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
+                Position at = layout.getPosition(reg, lane, warp);
+                EXPECT_EQ(at.row, ofRows.getPosition(reg / 24, lane, warp).row);
+                EXPECT_EQ(at.column,
+                          ofColumns.getPosition(reg % 24, lane, warp).column);
+                int64_t part = layout.getRegisterPart(reg).column / 8 * 8;
+                if (at.column < columns)
+                  ++counts[{at.row, at.column}];
+                else
+                  EXPECT_TRUE(layout.goesBeyond(part, columns));
+                EXPECT_EQ(layout.goesBeyond(part, columns),
+                          missing > 0 && part >= 2 * step);
+              }
+          EXPECT_EQ(static_cast<int64_t>(counts.size()), rows * columns);
+          for (auto &[at, count] : counts)
+            ASSERT_EQ(count, 1) << at.first << ", " << at.second;
+        }
+  // By hand: warp 5 of 2 x 3 is in the second group of rows, the last of a row.
+  RegisterLayout layout =
+      of(tile(8, 1536, FragAttr::get(&context, Atom::Row32, 4, 2, 2, 3)));
+  EXPECT_EQ(layout.getPosition(8 * 3 + 1, 2, 5),
+            (Position{4 + 1, 3 * 256 + 2 * 256 + 2 * 8 + 1}));
+}
+
 // Partial results lie as a block of that does.
 TEST_F(LayoutsTest, PartialsAreBlocksOfFourColumns) {
   RegisterLayout block = of(tile(64, 4, frag(Atom::MmaA32, 2, 1, 2)));
@@ -264,7 +334,8 @@ TEST_F(LayoutsTest, SlicesFollowTheirParents) {
 
 // The lowering adds what lane and warp contribute to each register's part.
 TEST_F(LayoutsTest, PositionsAreSums) {
-  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32, Atom::MmaC8}) {
+  for (Atom atom : {Atom::MmaC, Atom::MmaA16, Atom::MmaA32, Atom::MmaC8,
+                    Atom::Row8, Atom::Row16, Atom::Row32}) {
     AtomInfo info = getAtomInfo(atom);
     FragAttr parent = frag(atom, 2, 3, 3);
     RegisterLayout layout = of(tile(info.rows * 6, info.columns * 3, parent));

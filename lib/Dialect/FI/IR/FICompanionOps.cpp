@@ -23,9 +23,9 @@ LogicalResult RMSNormOp::verify() {
                        "with heads and dim known and at least 1 head, but got ")
            << input << " [RMS1]";
   int64_t dim = input.getDimSize(2);
-  if (dim % 8 != 0 || dim < 8 || dim > kMaxHeadDim)
+  if (dim % 8 != 0 || dim < 8 || dim > kMaxRowDim)
     return emitOpError("expected a dim that is a multiple of 8 up to ")
-           << kMaxHeadDim << ", but got " << dim << " [RMS1]";
+           << kMaxRowDim << ", but got " << dim << " [RMS1]";
   if (getResult().getType().getShape() != input.getShape())
     return emitOpError("expected a result of the shape of 'input', but got ")
            << getResult().getType() << " of " << input << " [RMS2]";

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FIBytecode.h"
-#include "fi/Dialect/FITile/IR/FITile.h"
+#include "fi/Dialect/FITile/IR/Layouts.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -137,6 +137,8 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
           writer.writeVarInt(a.getRepRows());
           writer.writeVarInt(a.getRepColumns());
           writer.writeVarInt(a.getWarps());
+          if (isRowAtom(a.getAtom()))
+            writer.writeVarInt(a.getColumnWarps());
           return success();
         })
         .Case([&](SliceAttr a) {
@@ -176,15 +178,17 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
 
   Attribute readFrag(DialectBytecodeReader &reader) const {
     Atom atom;
-    int64_t rows, columns, warps;
+    int64_t rows, columns, warps, columnWarps = 1;
     std::optional<Atom> (*symbolize)(uint32_t) = symbolizeAtom;
     if (failed(
             readEnum<Atom>(reader, "an atom of fragments", symbolize, atom)) ||
         failed(readSize(reader, rows)) || failed(readSize(reader, columns)) ||
-        failed(readSize(reader, warps)))
+        failed(readSize(reader, warps)) ||
+        (isRowAtom(atom) && failed(readSize(reader, columnWarps))))
       return {};
     return FragAttr::getChecked([&] { return reader.emitError(); },
-                                getContext(), atom, rows, columns, warps);
+                                getContext(), atom, rows, columns, warps,
+                                columnWarps);
   }
 
   Attribute readAttribute(DialectBytecodeReader &reader) const override {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fi/Dialect/FITile/IR/FITile.h"
+#include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,6 +50,8 @@ struct FITileAsmInterface : OpAsmDialectInterface {
     StringRef name =
         llvm::TypeSwitch<Attribute, StringRef>(attr)
             .Case([](FragAttr a) {
+              if (isRowAtom(a.getAtom()))
+                return "rows";
               return a.getAtom() == Atom::MmaC || a.getAtom() == Atom::MmaC8
                          ? "acc"
                          : "a";

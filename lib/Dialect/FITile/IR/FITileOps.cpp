@@ -453,6 +453,18 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+LogicalResult LoadColumnsOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  RankedTensorType type = getType();
+  if (source.getRank() != 1 || source.getElementType() != type.getElementType())
+    return emitOpError("expected a memref of rank 1 of the result's ")
+           << type.getElementType() << ", but got " << source << " [TILE35]";
+  if (type.getDimSize(0) != 1 || type.getDimSize(1) != source.getDimSize(0))
+    return emitOpError("expected a row of the source's elements, but got ")
+           << type << " of " << source << " [TILE35]";
+  return success();
+}
+
 /// Output and statistic of a finalised state.
 static LogicalResult verifyState(Operation *op, Value output, Value statistic,
                                  StringRef id) {

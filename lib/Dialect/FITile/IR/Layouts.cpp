@@ -36,8 +36,38 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
     return {16, 4, 2};
   case Atom::MmaC8:
     return {16, 16, 8};
+  case Atom::Row8:
+  case Atom::Row16:
+  case Atom::Row32: {
+    int64_t lanes = getRowLanes(atom);
+    return {kLanes / lanes, lanes * kRowChunk, kRowChunk};
+  }
   }
   return {0, 0, 0};
+}
+
+int64_t fi::tile::getRowLanes(Atom atom) {
+  switch (atom) {
+  case Atom::Row8:
+    return 8;
+  case Atom::Row16:
+    return 16;
+  case Atom::Row32:
+    return 32;
+  default:
+    return kQuad;
+  }
+}
+
+bool fi::tile::isRowAtom(Atom atom) {
+  return atom == Atom::Row8 || atom == Atom::Row16 || atom == Atom::Row32;
+}
+
+Atom fi::tile::getRowAtom(int64_t columns) {
+  for (Atom atom : {Atom::Row8, Atom::Row16})
+    if (columns <= getAtomInfo(atom).columns)
+      return atom;
+  return Atom::Row32;
 }
 
 // PTX ISA, "Matrix Fragments for mma.m16n8k16": with groupID = lane / 4 and
@@ -49,6 +79,10 @@ AtomInfo fi::tile::getAtomInfo(Atom atom) {
 // even columns of 16, the second the odd ones, a lane has 4 columns side by
 // side.
 Position fi::tile::getAtomPosition(Atom atom, int64_t reg, int64_t lane) {
+  if (isRowAtom(atom)) {
+    int64_t lanes = getRowLanes(atom);
+    return {lane / lanes, lane % lanes * kRowChunk + reg};
+  }
   if (atom == Atom::MmaA32)
     return {lane / kQuad + 8 * reg, lane % kQuad};
   if (atom == Atom::MmaC8)
@@ -65,7 +99,7 @@ Position fi::tile::getAtomPosition(Atom atom, int64_t reg, int64_t lane) {
 //===----------------------------------------------------------------------===//
 
 Attribute FragAttr::parse(AsmParser &parser, Type) {
-  int64_t rows, columns, warps;
+  int64_t rows, columns, warps, columnWarps = 1;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess())
     return {};
@@ -75,27 +109,44 @@ Attribute FragAttr::parse(AsmParser &parser, Type) {
       parser.parseInteger(rows) || parser.parseComma() ||
       parser.parseInteger(columns) || parser.parseRSquare() ||
       parser.parseComma() || parser.parseKeyword("warps") ||
-      parser.parseEqual() || parser.parseInteger(warps) ||
-      parser.parseGreater())
+      parser.parseEqual() || parser.parseInteger(warps))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("column_warps") || parser.parseEqual() ||
+       parser.parseInteger(columnWarps)))
+    return {};
+  if (parser.parseGreater())
     return {};
   return parser.getChecked<FragAttr>(loc, parser.getContext(), *atom, rows,
-                                     columns, warps);
+                                     columns, warps, columnWarps);
 }
 
 void FragAttr::print(AsmPrinter &printer) const {
   printer << '<' << stringifyAtom(getAtom()) << ", rep = [" << getRepRows()
-          << ", " << getRepColumns() << "], warps = " << getWarps() << '>';
+          << ", " << getRepColumns() << "], warps = " << getWarps();
+  if (getColumnWarps() != 1)
+    printer << ", column_warps = " << getColumnWarps();
+  printer << '>';
 }
 
 LogicalResult
-FragAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Atom,
-                 int64_t repRows, int64_t repColumns, int64_t warps) {
+FragAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Atom atom,
+                 int64_t repRows, int64_t repColumns, int64_t warps,
+                 int64_t columnWarps) {
   auto fits = [](int64_t rep) { return rep >= 1 && rep <= kMostRepeats; };
   if (!fits(repRows) || !fits(repColumns) || warps < 1 || warps > 32)
     return emitError() << "expected 1 to " << kMostRepeats
                        << " repeats and 1 to 32 warps, but got rep = ["
                        << repRows << ", " << repColumns
                        << "], warps = " << warps << " [LAY1]";
+  if (columnWarps < 1 || warps * columnWarps > 32)
+    return emitError() << "expected 1 to 32 warps in all, but got " << warps
+                       << " x " << columnWarps << " [LAY1]";
+  if (columnWarps > 1 && !isRowAtom(atom))
+    return emitError() << "expected 'column_warps' of 1 in fragments of "
+                          "products, but got "
+                       << columnWarps << " for '" << stringifyAtom(atom)
+                       << "' [LAY7]";
   return success();
 }
 
@@ -117,7 +168,18 @@ verifyShape(ArrayRef<int64_t> shape, FragAttr frag, std::optional<int64_t> rows,
   AtomInfo atom = getAtomInfo(frag.getAtom());
   int64_t wanted[] = {
       rows.value_or(atom.rows * frag.getRepRows() * frag.getWarps()),
-      columns.value_or(atom.columns * frag.getRepColumns())};
+      columns.value_or(atom.columns * frag.getRepColumns() *
+                       frag.getColumnWarps())};
+  if (isRowAtom(frag.getAtom()) && !columns && shape.size() == 2) {
+    // The last repeat may go beyond the tile.
+    int64_t most = wanted[1], step = atom.columns * frag.getColumnWarps();
+    if (shape[1] % kRowChunk != 0 || shape[1] > most || shape[1] <= most - step)
+      return emitError() << "expected a multiple of " << kRowChunk
+                         << " columns from " << most - step + kRowChunk
+                         << " to " << most << " in this layout, but got "
+                         << shape[1] << " [LAY6]";
+    wanted[1] = shape[1];
+  }
   if (shape == ArrayRef(wanted))
     return success();
   InFlightDiagnostic diag = emitError();
@@ -150,6 +212,10 @@ LogicalResult SliceAttr::verifyEncoding(
 LogicalResult PartialAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type,
     llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (isRowAtom(getParent().getAtom()))
+    return emitError() << "expected partial results of lanes in fragments of "
+                          "products, but got '"
+                       << stringifyAtom(getParent().getAtom()) << "' [LAY7]";
   return verifyShape(shape, getParent(), std::nullopt, kQuad, emitError);
 }
 
@@ -209,6 +275,9 @@ int64_t fi::tile::countBankConflicts(SmemAttr layout, int64_t rows,
 // RegisterLayout
 //===----------------------------------------------------------------------===//
 
+/// Rows of a block that a lane has elements of.
+static int64_t getAtomRows(Atom atom) { return isRowAtom(atom) ? 1 : 2; }
+
 RegisterLayout::RegisterLayout(FragAttr frag, Kind kind)
     : frag(frag), kind(kind) {
   AtomInfo atom = getAtomInfo(frag.getAtom());
@@ -217,13 +286,18 @@ RegisterLayout::RegisterLayout(FragAttr frag, Kind kind)
     registers = frag.getRepRows() * frag.getRepColumns() * atom.registers;
     break;
   case Kind::Rows:
-  case Kind::Partial: // two rows of a block in each lane
-    registers = frag.getRepRows() * 2;
+  case Kind::Partial:
+    registers = frag.getRepRows() * getAtomRows(frag.getAtom());
     break;
   case Kind::Columns:
-    registers = frag.getRepColumns() * atom.registers / 2;
+    registers =
+        frag.getRepColumns() * atom.registers / getAtomRows(frag.getAtom());
     break;
   }
+}
+
+int64_t RegisterLayout::getRepeatColumns() const {
+  return getAtomInfo(frag.getAtom()).columns * frag.getColumnWarps();
 }
 
 FailureOr<RegisterLayout> RegisterLayout::of(RankedTensorType type) {
@@ -238,6 +312,10 @@ FailureOr<RegisterLayout> RegisterLayout::of(RankedTensorType type) {
   return failure();
 }
 
+bool RegisterLayout::goesBeyond(int64_t column, int64_t columns) const {
+  return isRowAtom(frag.getAtom()) && column + getRepeatColumns() > columns;
+}
+
 Position RegisterLayout::getRegisterPart(int64_t reg) const {
   AtomInfo atom = getAtomInfo(frag.getAtom());
   switch (kind) {
@@ -245,17 +323,21 @@ Position RegisterLayout::getRegisterPart(int64_t reg) const {
     int64_t block = reg / atom.registers;
     Position inAtom = getAtomPosition(frag.getAtom(), reg % atom.registers, 0);
     return {block / frag.getRepColumns() * atom.rows + inAtom.row,
-            block % frag.getRepColumns() * atom.columns + inAtom.column};
+            block % frag.getRepColumns() * getRepeatColumns() + inAtom.column};
   }
   case Kind::Rows:
-  case Kind::Partial:
-    return {reg / 2 * atom.rows + reg % 2 * 8, 0};
+  case Kind::Partial: {
+    int64_t perBlock = getAtomRows(frag.getAtom());
+    return {reg / perBlock * atom.rows + reg % perBlock * 8, 0};
+  }
   case Kind::Columns: {
-    int64_t perBlock = atom.registers / 2, inBlock = reg % perBlock;
+    int64_t perBlock = atom.registers / getAtomRows(frag.getAtom());
+    int64_t inBlock = reg % perBlock;
     // Registers of the atom's first row.
-    int64_t atomReg =
-        inBlock < 2 || frag.getAtom() == Atom::MmaC8 ? inBlock : inBlock + 2;
-    return {0, reg / perBlock * atom.columns +
+    bool isFirstRow = inBlock < 2 || frag.getAtom() == Atom::MmaC8 ||
+                      isRowAtom(frag.getAtom());
+    int64_t atomReg = isFirstRow ? inBlock : inBlock + 2;
+    return {0, reg / perBlock * getRepeatColumns() +
                    getAtomPosition(frag.getAtom(), atomReg, 0).column};
   }
   }
@@ -266,11 +348,14 @@ Position RegisterLayout::getPosition(int64_t reg, int64_t lane,
                                      int64_t warp) const {
   AtomInfo atom = getAtomInfo(frag.getAtom());
   Position position = getRegisterPart(reg);
+  warp %= frag.getHolders();
   if (kind != Kind::Columns)
     position.row +=
-        warp % frag.getWarps() * frag.getRepRows() * atom.rows + lane / kQuad;
+        warp / frag.getColumnWarps() * frag.getRepRows() * atom.rows +
+        lane / getRowLanes();
   if (overColumns())
-    position.column += lane % kQuad * getNeighbours();
+    position.column += warp % frag.getColumnWarps() * atom.columns +
+                       lane % getRowLanes() * getNeighbours();
   return position;
 }
 
@@ -279,7 +364,26 @@ int64_t RegisterLayout::getNeighbours() const {
                 frag.getAtom() == Atom::MmaA32;
   if (single)
     return 1;
+  if (isRowAtom(frag.getAtom()))
+    return kRowChunk;
   return frag.getAtom() == Atom::MmaC8 ? 4 : 2;
+}
+
+bool fi::tile::spansWarps(ReduceOp op) {
+  auto frag =
+      dyn_cast_or_null<FragAttr>(op.getSource().getType().getEncoding());
+  return frag && frag.getColumnWarps() > 1;
+}
+
+/// Four values are read at once.
+int64_t fi::tile::getReductionPitch(FragAttr frag) {
+  return llvm::alignTo(frag.getColumnWarps(), 4) * sizeof(float);
+}
+
+int64_t fi::tile::getReductionBytes(ReduceOp op) {
+  RankedTensorType type = op.getSource().getType();
+  return type.getDimSize(0) *
+         getReductionPitch(cast<FragAttr>(type.getEncoding()));
 }
 
 std::string fi::tile::drawLayout(RankedTensorType type) {

@@ -54,6 +54,13 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
       arrive.setOffset(offset);
       offset += kFlagBytes;
     });
+    kernel.walk([&](ReduceOp reduce) {
+      if (!spansWarps(reduce))
+        return;
+      offset = llvm::alignTo(offset, kChunkBytes);
+      reduce->setAttr(kOffsetAttr, b.getI64IntegerAttr(offset));
+      offset += getReductionBytes(reduce);
+    });
     int64_t most = limit;
     auto target =
         kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(

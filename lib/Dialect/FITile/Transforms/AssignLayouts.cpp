@@ -13,6 +13,11 @@
 // product with codes of values accumulates has its even and its odd columns
 // apart as long as a loop carries it.
 //
+// Kernels of rows alone, without products and keys, have the atoms of rows: a
+// lane has neighbouring columns, which memory gives it at once, and the lanes
+// of one warp, or of several, have a row. Rows go to warps as long as a lane
+// has two of them; more warps share columns.
+//
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
@@ -44,7 +49,8 @@ struct AssignLayoutsPass
       kernel.emitOpError("expected a schedule with 'warps' [SCH4]");
       return signalPassFailure();
     }
-    if (kernel.getSchedule().getTileRows() % block != 0) {
+    findRows(kernel);
+    if (!widest && kernel.getSchedule().getTileRows() % block != 0) {
       kernel.emitOpError("expected 'tile_rows' to be a multiple of ")
           << block << ", 16 for each of " << warps << " warps, but got "
           << kernel.getSchedule().getTileRows() << " [SCH4]";
@@ -114,6 +120,34 @@ struct AssignLayoutsPass
   }
 
 private:
+  /// Whether a kernel is one of rows, and then how its warps share a tile.
+  void findRows(KernelOp kernel) {
+    widest = 0;
+    bool ofRows = true;
+    auto see = [&](Type type) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      if (!tile || !isTile(tile) || tile.getDimSize(1) == 1)
+        return;
+      ofRows &= tile.getDimSize(1) % kRowChunk == 0;
+      widest = std::max(widest, tile.getDimSize(1));
+    };
+    kernel.walk([&](Operation *op) {
+      ofRows &=
+          !isa<DotOp, ViewOp, ForKeysOp, LoadStateOp, StoreStateOp,
+               StoreMergedStateOp, ShareStateOp, LoadGroupStateOp, AnyOp>(op);
+      llvm::for_each(op->getResultTypes(), see);
+    });
+    int64_t rows = kernel.getSchedule().getTileRows();
+    int64_t atomRows = getAtomInfo(getRowAtom(widest)).rows;
+    if (!ofRows || rows % atomRows != 0 ||
+        kernel.getSchedule().getKeyWarps() > 1)
+      widest = 0;
+    if (!widest)
+      return;
+    int64_t blocks = rows / atomRows;
+    rowWarps = blocks > 1 ? std::gcd(blocks / 2, warps) : 1;
+  }
+
   LogicalResult assign(Operation *op, Value value) {
     if (!isTile(value.getType()))
       return success();
@@ -121,6 +155,10 @@ private:
     if (tile.getEncoding())
       return success();
     Attribute layout = layoutOf(tile.getDimSize(0), tile.getDimSize(1));
+    if (!layout && widest)
+      return op->emitOpError("expected tiles of the kernel's ")
+             << op->getParentOfType<KernelOp>().getSchedule().getTileRows()
+             << " rows or one, but got " << tile << " [SCH4]";
     if (!layout)
       return op->emitOpError("expected tiles of ")
              << kRows << " * n rows or one, and of " << kQuad
@@ -131,6 +169,8 @@ private:
   }
 
   Attribute layoutOf(int64_t rows, int64_t columns) {
+    if (widest)
+      return rowLayoutOf(rows, columns);
     Atom atom = columns % 8 == 0 || columns == 1 ? Atom::MmaC : Atom::MmaA32;
     int64_t repColumns = columns == 1 ? 1 : columns / getAtomInfo(atom).columns;
     bool wholeColumns = columns == 1 || columns % kQuad == 0;
@@ -150,6 +190,24 @@ private:
     if (columns == kQuad)
       return PartialAttr::get(&getContext(), frag(Atom::MmaC, 1));
     return frag(atom, repColumns);
+  }
+
+  Attribute rowLayoutOf(int64_t rows, int64_t columns) {
+    Atom atom = getRowAtom(widest);
+    AtomInfo info = getAtomInfo(atom);
+    int64_t columnWarps = warps / rowWarps;
+    if (rows != 1 && rows % (info.rows * rowWarps) != 0)
+      return {};
+    auto frag = FragAttr::get(
+        &getContext(), atom, rows == 1 ? 1 : rows / (info.rows * rowWarps),
+        llvm::divideCeil(columns, info.columns * columnWarps), rowWarps,
+        columnWarps);
+    if (rows == 1)
+      return columns == 1 ? Attribute()
+                          : SliceAttr::get(&getContext(), 0, frag);
+    if (columns == 1)
+      return SliceAttr::get(&getContext(), 1, frag);
+    return frag;
   }
 
   static RankedTensorType splitType(RankedTensorType type) {
@@ -267,6 +325,9 @@ private:
   /// Rows of a fragment.
   static constexpr int64_t kRows = 16;
   int64_t warps = 0;
+  /// Of a kernel of rows: columns of its widest tile, else 0, and the warps
+  /// that have different rows.
+  int64_t widest = 0, rowWarps = 1;
 };
 
 } // namespace

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AsyncReplay.h"
+#include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -50,6 +51,9 @@ public:
       Spread allowed;
       if (isa<ShareStateOp, ArriveLastOp, StoreMergedStateOp, NVVM::Barrier0Op>(
               op))
+        allowed = Spread::None;
+      else if (auto reduce = dyn_cast<ReduceOp>(op);
+               reduce && spansWarps(reduce))
         allowed = Spread::None;
       else if (usesChannel(op) ||
                isa<CopyRowsOp, CopyKVOp, WriteOp, NVVM::CpAsyncWaitGroupOp,

@@ -140,3 +140,51 @@ fi_tile.kernel @transforms(%w: !fi_tile.work) schedule(#schedule) {
   }
   fi_tile.return
 }
+
+// -----
+
+// A kernel of rows alone: lanes along rows, all warps along two of them. The last
+// repeat goes beyond the tile.
+// CHECK-DAG: #[[ROWS:.*]] = #fi_tile.frag<row32, rep = [2, 1], warps = 1, column_warps = 4>
+// CHECK-DAG: #[[ONE:.*]] = #fi_tile.frag<row32, rep = [1, 3], warps = 1, column_warps = 4>
+// CHECK-DAG: #[[TILE:.*]] = #fi_tile.frag<row32, rep = [2, 3], warps = 1, column_warps = 4>
+// CHECK-DAG: #[[COLUMN:.*]] = #fi_tile.slice<0, #[[ONE]]>
+// CHECK-DAG: #[[ROW:.*]] = #fi_tile.slice<1, #[[ROWS]]>
+// CHECK-LABEL: fi_tile.kernel @long_rows
+fi_tile.kernel @long_rows(%x: memref<?x1x2056xbf16>, %f: memref<2056xf32>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 2, tile_keys = 2, warps = 4>) {
+  // CHECK: fi_tile.load_columns %{{.*}} : memref<2056xf32> -> tensor<1x2056xf32, #[[COLUMN]]>
+  %g = fi_tile.load_columns %f : memref<2056xf32> -> tensor<1x2056xf32>
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.load_rows {{.*}} -> tensor<2x2056xf32, #[[TILE]]>
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1x2056xbf16> -> tensor<2x2056xf32>
+    // CHECK: fi_tile.reduce add %{{.*}} : tensor<2x2056xf32, #[[TILE]]> -> tensor<2x1xf32, #[[ROW]]>
+    %s = fi_tile.reduce add %t : tensor<2x2056xf32> -> tensor<2x1xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+// Short rows: fewer lanes of one, and each warp has rows of its own.
+// CHECK-DAG: #[[TILE:.*]] = #fi_tile.frag<row16, rep = [4, 1], warps = 4>
+// CHECK-LABEL: fi_tile.kernel @short_rows
+fi_tile.kernel @short_rows(%x: memref<?x1x120xbf16>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 32, tile_keys = 32, warps = 4>) {
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.load_rows {{.*}} -> tensor<32x120xbf16, #[[TILE]]>
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1x120xbf16> -> tensor<32x120xbf16>
+  }
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @other_rows(%x: memref<?x1x512xf32>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 4, tile_keys = 4, warps = 4>) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.load_rows' op expected tiles of the kernel's 4 rows or one, but got 'tensor<3x512xf32>' [SCH4]}}
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1x512xf32> -> tensor<3x512xf32>
+  }
+  fi_tile.return
+}

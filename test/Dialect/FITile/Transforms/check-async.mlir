@@ -777,3 +777,23 @@ fi_tile.kernel @again(%w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+// -----
+
+// Warps that share a row tell one another their parts.
+#rows = #fi_tile.frag<row32, rep = [2, 1], warps = 1, column_warps = 2>
+#row = #fi_tile.slice<1, #rows>
+fi_tile.kernel @reduction(%x: memref<?x1x512xf32>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 2, tile_keys = 2, warps = 2>) {
+  fi_tile.for_items %it in %w {
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1x512xf32> -> tensor<2x512xf32, #rows>
+    %zero = arith.constant dense<0.0> : tensor<2x512xf32, #rows>
+    %c = arith.cmpf ogt, %t, %zero : tensor<2x512xf32, #rows>
+    %any = fi_tile.any %c : tensor<2x512xi1, #rows>
+    scf.if %any {
+      // expected-error @below {{'fi_tile.reduce' op expected all warps of the worker to come here together, but whether they do is decided by 'scf.if' for each warp by itself [TILE31]}}
+      %s = fi_tile.reduce add %t : tensor<2x512xf32, #rows> -> tensor<2x1xf32, #row>
+    }
+  }
+  fi_tile.return
+}

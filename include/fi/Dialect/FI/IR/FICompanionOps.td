@@ -30,6 +30,8 @@ def FI_RMSNormOp : FI_Op<"rms_norm", [
     to the result's type (RMS5). Without `weight` it is 1; with `plus_one` the
     factor is `1 + weight[d]`. Hidden states of a model are rows of one head.
 
+    Rows have up to 16384 elements, a multiple of 8.
+
     Constraints: RMS1 to RMS4.
 
     Example:

@@ -15,6 +15,11 @@
 
 #include "fi/Dialect/FI/IR/FI.h"
 
+namespace fi {
+/// Elements of a row of a companion operation.
+inline constexpr int64_t kMaxRowDim = 16384;
+} // namespace fi
+
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FICompanionOps.h.inc"
 

@@ -29,7 +29,9 @@ class FITile_RegisterAttr<string name, string attrMnemonic>
 def FITile_Atom : I32EnumAttr<"Atom", "fragment of one warp", [
     I32EnumAttrCase<"MmaC", 0, "mma_c">, I32EnumAttrCase<"MmaA16", 1, "mma_a16">,
     I32EnumAttrCase<"MmaA32", 2, "mma_a32">,
-    I32EnumAttrCase<"MmaC8", 3, "mma_c8">]> {
+    I32EnumAttrCase<"MmaC8", 3, "mma_c8">, I32EnumAttrCase<"Row8", 4, "row8">,
+    I32EnumAttrCase<"Row16", 5, "row16">,
+    I32EnumAttrCase<"Row32", 6, "row32">]> {
   let cppNamespace = "::fi::tile";
   let genSpecializedAttr = 0;
 }
@@ -42,17 +44,34 @@ def FITile_FragAttr : FITile_RegisterAttr<"Frag", "frag"> {
     registers), and `warps` of these one below the other. Where a worker has more
     warps than the layout, warp `w` holds what warp `w % warps` does.
 
+    The atoms of rows are for work without products: a lane has 8 columns side by
+    side, which it moves at once. With them, `column_warps` warps have a row in
+    common: those of a row have successive numbers, their blocks lie side by side,
+    and a repeat along columns moves on by all of them. Columns of the last repeat
+    may lie beyond the tile; what a register holds there is in no result.
+
     | atom | block | registers of a lane | PTX ISA |
     |---|---|---|---|
     | `mma_c` | 16 x 8 | 4 | accumulator C/D of mma.m16n8k16 |
     | `mma_a16` | 16 x 16 | 8 | multiplicand A of 16 bits of mma.m16n8k16 |
     | `mma_a32` | 16 x 4 | 2 | multiplicand A of mma.m16n8k4, tf32 |
+    | `row8`, `row16`, `row32` | 4 x 64, 2 x 128, 1 x 256 | 8 | none: 8, 16 or 32 lanes along a row |
     | `mma_c8` | 16 x 16 | 8 | two accumulators, of the even and of the odd columns: what ldmatrix transposes of bytes are those of two columns |
 
-    Example: `tensor<64x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>`
+    Example: `tensor<64x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 4>>`,
+    `tensor<2x4096xf32, #fi_tile.frag<row32, rep = [2, 2], warps = 1, column_warps = 8>>`
   }];
   let parameters = (ins "::fi::tile::Atom":$atom, "int64_t":$repRows,
-                        "int64_t":$repColumns, "int64_t":$warps);
+                        "int64_t":$repColumns, "int64_t":$warps,
+                        "int64_t":$columnWarps);
+  let builders = [AttrBuilder<(ins "::fi::tile::Atom":$atom,
+                                   "int64_t":$repRows, "int64_t":$repColumns,
+                                   "int64_t":$warps),
+      [{ return $_get($_ctxt, atom, repRows, repColumns, warps, 1); }]>];
+  let extraClassDeclaration = [{
+    /// Warps that hold a tile, each a part of it.
+    int64_t getHolders() const { return getWarps() * getColumnWarps(); }
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

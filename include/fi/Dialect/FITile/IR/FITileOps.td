@@ -300,6 +300,20 @@ def FITile_GatherOp : FITile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def FITile_LoadColumnsOp : FITile_Op<"load_columns", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "a captured vector as a row";
+  let description = [{
+    A value per column, such as the weights of a norm.
+
+    Example: `%w = fi_tile.load_columns %weight : memref<4096xbf16> -> tensor<1x4096xbf16>`
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def FITile_StoreStateOp : FITile_Op<"store_state", [
     MemoryEffects<[MemWrite]>]> {
   let summary = "stores a partial state in the item's slot";
@@ -523,6 +537,10 @@ def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
   let description = [{
     To one column, or to `n` columns, where column `j` of the result reduces the
     columns `j, j + n, j + 2n, ...` of the source.
+
+    Where several warps have a row in common they tell one another their parts
+    through shared memory, at the attribute `fi_tile.offset` that fi-tile-allocate
+    gives it, and all warps of the worker come here together.
 
     Example: `%m = fi_tile.reduce max %x : tensor<128x64xf32> -> tensor<128x1xf32>`
   }];

@@ -21,6 +21,8 @@ namespace fi::tile {
 constexpr int64_t kLanes = 32;
 /// Lanes that share the rows of an mma fragment.
 constexpr int64_t kQuad = 4;
+/// Columns that a lane has side by side in the atoms of rows.
+constexpr int64_t kRowChunk = 8;
 /// Bytes that ldmatrix and cp.async move at once.
 constexpr int64_t kChunkBytes = 16;
 
@@ -28,6 +30,12 @@ struct AtomInfo {
   int64_t rows, columns, registers;
 };
 AtomInfo getAtomInfo(Atom atom);
+/// Lanes that share a row.
+int64_t getRowLanes(Atom atom);
+/// Whether an atom is one of rows, rather than a fragment of a product.
+bool isRowAtom(Atom atom);
+/// The atom of rows for tiles of so many columns.
+Atom getRowAtom(int64_t columns);
 
 struct Position {
   int64_t row, column;
@@ -54,6 +62,13 @@ public:
   /// columns is a multiple of it.
   int64_t getNeighbours() const;
 
+  int64_t getRowLanes() const { return fi::tile::getRowLanes(frag.getAtom()); }
+  /// Columns from one repeat to the next.
+  int64_t getRepeatColumns() const;
+  /// Whether some lanes have registers of columns from `column` on, without the
+  /// lane's part, beyond a tile of so many columns.
+  bool goesBeyond(int64_t column, int64_t columns) const;
+
   /// The element that a register holds.
   Position getPosition(int64_t reg, int64_t lane, int64_t warp) const;
   /// The part of a position that depends on the register alone; the rest
@@ -67,6 +82,14 @@ private:
   Kind kind;
   int64_t registers;
 };
+
+/// Whether warps tell one another parts of a reduction, and the bytes of shared
+/// memory that it takes: for each row those of its warps, one behind the other.
+bool spansWarps(ReduceOp op);
+/// Where they lie: an attribute of such a reduction.
+constexpr llvm::StringLiteral kOffsetAttr = "fi_tile.offset";
+int64_t getReductionPitch(FragAttr frag);
+int64_t getReductionBytes(ReduceOp op);
 
 /// A picture of a layout: which lane and register holds each element of the
 /// first atom, for diagnostics.
