@@ -133,8 +133,8 @@ int SignatureBuilder::rowsOf(Value value, int64_t &number) {
       value = attention.getQuery();
     else if (auto merge = dyn_cast<MergeOp>(op); merge && op->getNumOperands())
       value = op->getOperand(0);
-    else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, RMSNormOp, tensor::DimOp,
-                 memref::DimOp>(op) &&
+    else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, RMSNormOp, LayerNormOp,
+                 tensor::DimOp, memref::DimOp>(op) &&
              op->getNumOperands())
       value = op->getOperand(0);
     else {
@@ -297,12 +297,25 @@ Expected<Signature> SignatureBuilder::build() {
             info.lse = resultOf(finalize.getStatistic());
         }
       signature.attentions.push_back(std::move(info));
-    } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
+    } else if (auto norm = NormParts::of(&op)) {
       NormInfo &info = signature.norms.emplace_back();
-      info.input = argumentOf(norm.getInput());
-      info.weight = argumentOf(norm.getWeight());
-      info.result = resultOf(norm.getResult());
-      info.dim = norm.getInput().getType().getDimSize(2);
+      info.input = argumentOf(norm->input);
+      info.addend = argumentOf(norm->addend);
+      info.weight = argumentOf(norm->weight);
+      info.bias = argumentOf(norm->bias);
+      info.scales = argumentOf(norm->scales);
+      for (Value place : norm->outs)
+        info.outs.push_back(argumentOf(place));
+      if (op.getNumResults() > 0)
+        info.result = resultOf(op.getResult(0));
+      if (op.getNumResults() > 1)
+        info.sum = resultOf(op.getResult(1));
+      info.dim = norm->getDim();
+      info.epsilon = norm->epsilon;
+      info.hasAddend = norm->addend != Value();
+      info.plusOne = norm->plusOne;
+      info.centred = norm->centred;
+      info.isCoded = norm->scheme != ScaledType();
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       signature.appends.push_back(
           {argumentOf(append.getKeys()), argumentOf(append.getValues()),

@@ -198,6 +198,7 @@ ROWS = (
     # Two prompts and the decoding of 128 others in one batch.
     Row("mixed-2x2k-128x2k-32x8", "append", ((2048, 2048),) * 2 + ((1, 2048),) * 128, 32, 8, 16),
     NormRow(4096, 4096),
+    NormRow(4096, 4096, adds=True),
 )
 
 

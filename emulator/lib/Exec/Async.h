@@ -103,8 +103,8 @@ struct MatrixLayout {
   /// rows are m or n with `alongK`, and k without.
   uint32_t at(uint32_t row, uint32_t element) const {
     uint32_t c = element / elements;
-    uint32_t a = start + row % 8 * pitch + row / 8 * group +
-                 c % chunks * 16 + c / chunks * next;
+    uint32_t a = start + row % 8 * pitch + row / 8 * group + c % chunks * 16 +
+                 c / chunks * next;
     return a ^ ((a >> 3) & swizzle);
   }
 };

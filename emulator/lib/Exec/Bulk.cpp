@@ -214,11 +214,11 @@ void buildBulk(Builder &b) {
       if (g == name)
         words.op = op;
   }
-  words.kind = prefetch                     ? BulkKind::Prefetch
-               : load && fromGlobal         ? BulkKind::Load
-               : load                       ? BulkKind::Move
-               : words.op != BulkOp::None   ? BulkKind::Reduce
-                                            : BulkKind::Store;
+  words.kind = prefetch                   ? BulkKind::Prefetch
+               : load && fromGlobal       ? BulkKind::Load
+               : load                     ? BulkKind::Move
+               : words.op != BulkOp::None ? BulkKind::Reduce
+                                          : BulkKind::Store;
   if (words.op != BulkOp::None && !words.rank) {
     Type type = bulkType(b);
     words.type = uint32_t(type);
@@ -301,7 +301,8 @@ void wait(Warp &w, const Inst &in, uint32_t m) {
 void buildWait(Builder &b) {
   const Operand &n = b.ast.operands[0];
   if (n.kind != Operand::Int || n.value < 0)
-    return b.fail("expected the number of groups in 'cp.async.bulk.wait_group'");
+    return b.fail(
+        "expected the number of groups in 'cp.async.bulk.wait_group'");
   b.inst.aux = uint32_t(n.value);
   b.inst.count = b.has(3);
   b.inst.fn = wait;
@@ -324,9 +325,9 @@ void buildProxyFence(Builder &b) {
 const Row rows[] = {
     {"mbarrier", "init " SHARED " b64", "m b32", 70, 80, buildInit},
     {"mbarrier", "inval " SHARED " b64", "m", 70, 80, buildInit},
-    {"mbarrier", "expect_tx|complete_tx [relaxed] [cta|cluster] " ANYSHARED
-                 " b64",
-     "m b32", 80, 90, buildArrive},
+    {"mbarrier",
+     "expect_tx|complete_tx [relaxed] [cta|cluster] " ANYSHARED " b64", "m b32",
+     80, 90, buildArrive},
     {"mbarrier",
      "arrive|arrive_drop [release|relaxed] [cta|cluster] " ANYSHARED " b64",
      "=b64 m b32?", 70, 80, buildArrive},
@@ -334,8 +335,7 @@ const Row rows[] = {
      "arrive|arrive_drop expect_tx [release|relaxed] [cta|cluster] " ANYSHARED
      " b64",
      "=b64 m b32", 80, 90, buildArrive},
-    {"mbarrier",
-     "arrive|arrive_drop noComplete [release] [cta] " SHARED " b64",
+    {"mbarrier", "arrive|arrive_drop noComplete [release] [cta] " SHARED " b64",
      "=b64 m b32", 70, 80, buildArrive},
     {"mbarrier", "test_wait [acquire|relaxed] [cta|cluster] " SHARED " b64",
      "=p m b64", 70, 80, buildTest},
@@ -354,7 +354,8 @@ const Row rows[] = {
      "async bulk shared::cluster|shared::cta global "
      "mbarrier::complete_tx::bytes [multicast::cluster] [L2::cache_hint]",
      "m m b32 m any? any?", 80, 90, buildBulk},
-    {"cp", "async bulk shared::cluster shared::cta mbarrier::complete_tx::bytes",
+    {"cp",
+     "async bulk shared::cluster shared::cta mbarrier::complete_tx::bytes",
      "m m b32 m", 80, 90, buildBulk},
     {"cp", "async bulk global shared::cta bulk_group [L2::cache_hint]",
      "m m b32 any?", 80, 90, buildBulk},

@@ -219,8 +219,8 @@ void product(Warp &w, const Inst &in, const WgmmaForm &form,
       if constexpr (std::is_floating_point_v<T>) {
         if (form.halfD) {
           for (unsigned i = 0; i < 32; ++i)
-            v0[i] = uint32_t(floatToHalf(c0[i])) |
-                    uint32_t(floatToHalf(c1[i])) << 16;
+            v0[i] = uint32_t(floatToHalf(c0[i])) | uint32_t(floatToHalf(c1[i]))
+                                                       << 16;
           continue;
         }
         for (unsigned i = 0; i < 32; ++i) {
@@ -347,8 +347,8 @@ void buildMmaAsync(Builder &b) {
   // Numbers behind scale-d: signs, then transpositions.
   size_t operand = 4, have = b.ast.operands.size();
   bool transposable = form.bytes == 2;
-  size_t want = ints ? 4
-                     : 6 + (transposable ? (form.fromRegisters ? 1 : 2) : 0);
+  size_t want =
+      ints ? 4 : 6 + (transposable ? (form.fromRegisters ? 1 : 2) : 0);
   if (have != want)
     return b.fail(std::string("expected ") + std::to_string(want) +
                   " operands of " + op + " in this form, but got " +
@@ -359,9 +359,8 @@ void buildMmaAsync(Builder &b) {
     out = o.value;
     if (o.kind == Operand::Int && (o.value == least || o.value == most))
       return true;
-    b.fail("expected " + std::to_string(least) + " or " +
-           std::to_string(most) + " as operand " + std::to_string(operand) +
-           " of " + op);
+    b.fail("expected " + std::to_string(least) + " or " + std::to_string(most) +
+           " as operand " + std::to_string(operand) + " of " + op);
     return false;
   };
   int64_t v;
@@ -406,7 +405,7 @@ void waitHandler(Warp &w, const Inst &in, uint32_t m) {
     wgmmaWait(w, in, in.aux);
 }
 void buildGroup(Builder &b) {
-  b.inst.fn = b.is(0, "fence") ? fenceHandler
+  b.inst.fn = b.is(0, "fence")          ? fenceHandler
               : b.is(0, "commit_group") ? commitHandler
                                         : waitHandler;
   if (!b.is(0, "wait_group"))

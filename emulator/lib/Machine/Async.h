@@ -32,8 +32,8 @@ struct Mbarriers {
 
 /// Bytes of a row of a box, which lie together in global memory.
 struct BulkRow {
-  uint64_t global;   // of the first byte that exists
-  uint32_t shared;   // before the swizzle
+  uint64_t global;       // of the first byte that exists
+  uint32_t shared;       // before the swizzle
   uint32_t begin, bytes; // what exists, of the row
 };
 
@@ -51,7 +51,7 @@ struct AsyncOp {
   uint32_t barrier = 0; // address
   uint32_t swizzle = 0;
   uint32_t rowBytes = 0;
-  uint32_t total = 0; // bytes
+  uint32_t total = 0;     // bytes
   uint32_t fillBytes = 0; // NaNs of this size outside of the tensor; 0: zeros
   uint32_t from = 0;      // of Move: shared address
   std::vector<BulkRow> rows;

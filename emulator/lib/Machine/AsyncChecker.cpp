@@ -8,9 +8,9 @@
 // What a copy with an mbarrier writes is an event of that barrier in its phase:
 // who has seen the end of the phase, or knows somebody who has, may touch it.
 // What a wgmma reads is one of its warpgroup: who has waited for it knows.
-// Until the copy is done its destination is pending, as that of a cp.async. What
-// the async proxy reads (stores, wgmma) is being read until it was waited for;
-// then the warp that waited has read it.
+// Until the copy is done its destination is pending, as that of a cp.async.
+// What the async proxy reads (stores, wgmma) is being read until it was waited
+// for; then the warp that waited has read it.
 //
 // Between a write through registers and a read by the async proxy a
 // fence.proxy.async has to lie, on the way from one to the other. The other way
@@ -130,28 +130,26 @@ void Checker::readsInFlight(const Site &at, uint32_t offset, uint32_t bytes,
 void Checker::startReading(const Site &at, uint32_t address, uint32_t lane) {
   BlockState &block = at.block;
   uint32_t offset = address - sharedBase;
-  records(block.shared, block.generation, offset, 16,
-          [&](ShadowWord &s, uint8_t) {
-            if (s.pendingWarp)
-              pending(at, s, lane, address);
-            if (!s.write.clock)
-              return;
-            if (!ordered(at, s.write, lane))
-              race(at, "a write", s.write, lane, address);
-            else if (!behindFence(at, s.write))
-              launch.addReport(at.warp, at.inst, ReportKind::ProxyFence,
-                               1u << lane,
-                               "the async proxy reads what was written without "
-                               "it, and no fence.proxy.async lies between",
-                               address, int64_t(s.write.inst));
-          });
+  records(
+      block.shared, block.generation, offset, 16, [&](ShadowWord &s, uint8_t) {
+        if (s.pendingWarp)
+          pending(at, s, lane, address);
+        if (!s.write.clock)
+          return;
+        if (!ordered(at, s.write, lane))
+          race(at, "a write", s.write, lane, address);
+        else if (!behindFence(at, s.write))
+          launch.addReport(at.warp, at.inst, ReportKind::ProxyFence, 1u << lane,
+                           "the async proxy reads what was written without "
+                           "it, and no fence.proxy.async lies between",
+                           address, int64_t(s.write.inst));
+      });
   if (!test(block.written.data(), offset, 16)) {
     setAll(block.written.data(), offset, 16);
     if (launch.options.checkUninitialized)
-      launch.addReport(at.warp, at.inst, ReportKind::UninitializedMemory,
-                       1u << lane,
-                       "read of shared memory that nobody has written",
-                       address);
+      launch.addReport(
+          at.warp, at.inst, ReportKind::UninitializedMemory, 1u << lane,
+          "read of shared memory that nobody has written", address);
   }
   if (block.reading.empty()) {
     block.reading.assign(at.warp.cta->sharedBytes / 16 + 2, 0);
@@ -194,8 +192,8 @@ void Checker::bulkIssue(Warp &w, const AsyncOp &op, unsigned lane) {
     if (!a)
       return;
     if (a->writable)
-      records(a->shadow, launch.generation,
-              address - (a->base & ~uint64_t(15)), bytes, f);
+      records(a->shadow, launch.generation, address - (a->base & ~uint64_t(15)),
+              bytes, f);
     f.written(*a);
   };
   struct Visit {
@@ -233,9 +231,9 @@ void Checker::bulkIssue(Warp &w, const AsyncOp &op, unsigned lane) {
     if (op.kind == BulkKind::Load)
       for (const BulkRow &row : op.rows)
         if (row.bytes)
-          global(row.global, row.bytes,
-                 Visit{*this, at, lane, row.global, row.bytes, false,
-                       unwritten});
+          global(
+              row.global, row.bytes,
+              Visit{*this, at, lane, row.global, row.bytes, false, unwritten});
     if (unwritten && launch.options.checkUninitialized)
       launch.addReport(w, op.inst, ReportKind::UninitializedMemory, 1u << lane,
                        "read of global memory that nobody has written");
@@ -300,8 +298,7 @@ void Checker::retire(Warp &w, BlockState::Store &store, bool readsOnly) {
   uint32_t lanes = 1u << store.lane;
   if (store.reads)
     for (uint32_t address : store.lines)
-      endReading(at, address,
-                 Event{at.me.id, at.me.clock, lanes, store.inst});
+      endReading(at, address, Event{at.me.id, at.me.clock, lanes, store.inst});
   store.reads = false;
   if (readsOnly)
     return;

@@ -79,8 +79,7 @@ const uint8_t *mapBytes(Issue &issue, uint64_t address) {
   uint64_t window = address & windowMask, at = address & ~windowMask;
   if (at % 64) {
     issue.fail(ReportKind::Misaligned,
-               "tensor map at " + hex(address) +
-                   ", which is no multiple of 64",
+               "tensor map at " + hex(address) + ", which is no multiple of 64",
                address);
     return nullptr;
   }
@@ -399,7 +398,8 @@ void Launch::completeDue(Cta &cta) {
     uint64_t next = ~uint64_t(0);
     for (size_t i = 0; i < async.ops.size(); ++i) {
       if (async.ops[i].due <= steps &&
-          (found == async.ops.size() || async.ops[i].due < async.ops[found].due))
+          (found == async.ops.size() ||
+           async.ops[i].due < async.ops[found].due))
         found = i;
       next = std::min(next, async.ops[i].due);
     }

@@ -39,7 +39,6 @@ inline bool test(const uint64_t *bits, uint64_t from, uint32_t count) {
   return all;
 }
 
-
 struct Checker::Site {
   Site(Checker &checker, Warp &w, const Inst &in, Access kind)
       : warp(w), block(checker.blockOf(*w.cta)), me(block.warps[w.index]),

@@ -51,16 +51,15 @@ bool place(Warp &w, const Inst &in, unsigned lane, uint64_t address,
     w.launch->addReport(w, w.instIndex(in), ReportKind::OutOfBounds, 1u << lane,
                         "mbarrier at shared address " + at(address) +
                             "; the block has " +
-                            std::to_string(w.cta->sharedBytes) + " bytes from " +
-                            hex32(sharedBase),
+                            std::to_string(w.cta->sharedBytes) +
+                            " bytes from " + hex32(sharedBase),
                         address);
     return false;
   }
   if (address % 8) {
-    w.launch->addReport(w, w.instIndex(in), ReportKind::Misaligned, 1u << lane,
-                        "mbarrier at " + at(address) +
-                            ", which is no multiple of 8",
-                        address);
+    w.launch->addReport(
+        w, w.instIndex(in), ReportKind::Misaligned, 1u << lane,
+        "mbarrier at " + at(address) + ", which is no multiple of 8", address);
     return false;
   }
   out = uint32_t(address);
@@ -218,8 +217,7 @@ void mbarrierArrive(Warp &w, const Inst &in, uint32_t mask,
       if (state)
         state[k] = stateOf(*m);
       if (what.expects && !addBytes(*m, int64_t(bytes[k]))) {
-        fault(w, in, k,
-              "more bytes than an mbarrier counts: " + describe(*m),
+        fault(w, in, k, "more bytes than an mbarrier counts: " + describe(*m),
               m->address);
         return;
       }
@@ -265,8 +263,7 @@ bool mbarrierTest(Warp &w, const Inst &in, uint32_t mask,
     unsigned i = unsigned(__builtin_ctz(left));
     uint32_t same = 0;
     for (unsigned k = i; k < 32; ++k)
-      same |=
-          uint32_t(address[k] == address[i] && values[k] == values[i]) << k;
+      same |= uint32_t(address[k] == address[i] && values[k] == values[i]) << k;
     same &= left;
     left &= ~same;
     Mbarrier *m = find(w, in, i, address[i]);
@@ -278,8 +275,7 @@ bool mbarrierTest(Warp &w, const Inst &in, uint32_t mask,
     if (parity) {
       if (values[i] > 1) {
         fault(w, in, i,
-              "a parity of " + std::to_string(values[i]) +
-                  "; expected 0 or 1",
+              "a parity of " + std::to_string(values[i]) + "; expected 0 or 1",
               m->address);
         return true;
       }

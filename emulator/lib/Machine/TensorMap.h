@@ -31,14 +31,16 @@ struct TensorMap {
   bool valid() const { return magic == theMagic && check == checksum(); }
   /// Elements of a dimension of a box that are copied.
   uint32_t count(unsigned dim) const {
-    return dim == 0 ? box[0]
-                    : (box[dim] + elementStrides[dim] - 1u) /
-                          elementStrides[dim];
+    return dim == 0
+               ? box[0]
+               : (box[dim] + elementStrides[dim] - 1u) / elementStrides[dim];
   }
   uint32_t elementBytes() const;
   uint32_t boxBytes() const;
   /// The bits of an address that the swizzle changes.
-  uint32_t swizzleBits() const { return swizzle ? (8u << swizzle) * 2 - 16 : 0; }
+  uint32_t swizzleBits() const {
+    return swizzle ? (8u << swizzle) * 2 - 16 : 0;
+  }
 };
 static_assert(sizeof(TensorMap) <= 128);
 

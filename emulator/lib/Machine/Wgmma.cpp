@@ -141,9 +141,9 @@ bool wholeGroup(Warp &w, const Inst &in) {
   if ((w.index | 3) < w.cta->warps.size())
     return true;
   wgmmaRefuse(w, in,
-        "the warp is in no warpgroup: the block has " +
-            std::to_string(w.cta->warps.size()) +
-            " warps, and groups are of four");
+              "the warp is in no warpgroup: the block has " +
+                  std::to_string(w.cta->warps.size()) +
+                  " warps, and groups are of four");
   return false;
 }
 
@@ -231,9 +231,9 @@ void wgmmaIssue(Warp &w, const Inst &in, const WgmmaForm &form, WgmmaOp &op) {
       e.descriptors[1] != op.descriptors[1]) {
     wgmmaRefuse(w, in,
                 e.inst != inst
-                     ? "the warps of a warpgroup execute different products"
-                     : "the warps of a warpgroup give different descriptors to "
-                       "the same product");
+                    ? "the warps of a warpgroup execute different products"
+                    : "the warps of a warpgroup give different descriptors to "
+                      "the same product");
     return;
   }
   // Everything that is read lies in the block's memory.
@@ -313,7 +313,8 @@ void wgmmaWait(Warp &w, const Inst &in, uint32_t keep) {
     WgmmaState::InFlight &f = s.inFlight.front();
     if (!(s.groupNumber > f.op.group && s.groupNumber - f.op.group > keep))
       break;
-    // A product is one operation of the group: it begins when all four are here.
+    // A product is one operation of the group: it begins when all four are
+    // here.
     const Warpgroup &g = *s.group;
     if (g.entries[size_t(f.op.serial - g.first)].issued < 4) {
       block(w, Wait::Products, 0);

@@ -61,6 +61,7 @@ private:
   //===--- Control flow (FITileToNVVM.cpp) --------------------------------===//
 
   void createFunction();
+  int32_t getLeastCTAs(int64_t threads);
   LogicalResult lowerBlock(mlir::Block &block);
   LogicalResult lowerOp(Operation *op);
   LogicalResult lowerForItems(ForItemsOp op);

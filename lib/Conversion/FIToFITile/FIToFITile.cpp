@@ -70,8 +70,8 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         continue;
       else if (isa<fi::MergeOp, fi::FinalizeOp, EmptyOp>(op))
         stage = buildRowsStage(b, &op, buffers, nextName());
-      else if (auto norm = dyn_cast<RMSNormOp>(op))
-        stage = buildNormStage(b, norm, buffers, nextName());
+      else if (auto norm = NormParts::of(&op))
+        stage = buildNormStage(b, *norm, buffers, nextName());
       else if (onlyCountsRows(&op))
         continue;
       else if (isa<KVViewOpInterface, SegmentsOp, MergeSegmentsOp,

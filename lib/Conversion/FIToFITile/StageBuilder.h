@@ -112,7 +112,8 @@ mlir::DictionaryAttr buildRowsStage(mlir::OpBuilder &builder,
                                     ProgramBuffers &buffers,
                                     llvm::StringRef name);
 
-mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder, RMSNormOp op,
+mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder,
+                                    const NormParts &norm,
                                     ProgramBuffers &buffers,
                                     llvm::StringRef name);
 

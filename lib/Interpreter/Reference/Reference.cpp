@@ -58,7 +58,7 @@ private:
   bool execute(FinalizeOp op);
   bool execute(SegmentsOp op);
   bool execute(AppendOp op);
-  bool execute(RMSNormOp op);
+  bool executeNorm(const NormParts &norm);
   bool executeDim(Operation *op, Value source, Value index);
 
   std::vector<HostTensor> tensorsOf(ValueRange values) {
@@ -443,35 +443,73 @@ bool Interpreter::execute(AppendOp op) {
 // Companions
 //===----------------------------------------------------------------------===//
 
-bool Interpreter::execute(RMSNormOp op) {
-  HostTensor input = *tensorOf(op.getInput());
-  std::optional<HostTensor> weight = tensorOf(op.getWeight());
-  RankedTensorType type = op.getResult().getType();
+bool Interpreter::executeNorm(const NormParts &norm) {
+  Operation *op = norm.op;
+  HostTensor input = *tensorOf(norm.input);
+  std::optional<HostTensor> addend = tensorOf(norm.addend);
+  std::optional<HostTensor> weight = tensorOf(norm.weight);
+  std::optional<HostTensor> bias = tensorOf(norm.bias);
   int64_t rows = input.getSize(0), dim = input.getSize(2);
-  if (!type.isDynamicDim(0) && type.getDimSize(0) != rows)
-    return BatchError(op, text)("expected " + Twine(type.getDimSize(0)) +
-                                " rows by the type of the result, but got " +
-                                Twine(rows) + " [BAT10]");
-  HostTensor result(*getDType(type.getElementType()), input.getShape());
-  double epsilon = op.getEpsilon().convertToFloat();
+  if (addend && addend->getSize(0) != rows)
+    return BatchError(op, text)("expected operand 'addend' to have " +
+                                Twine(rows) + " rows like 'input', but got " +
+                                Twine(addend->getSize(0)) + " [BAT10]");
+  std::vector<HostTensor> results;
+  for (auto [index, place] : llvm::enumerate(norm.getPlaces())) {
+    auto type = cast<ShapedType>(place.getType());
+    bool isResult = op->getNumResults() > 0;
+    if (isResult)
+      tensors[place] =
+          HostTensor(*getDType(type.getElementType()), input.getShape());
+    HostTensor target = tensors.find(place)->second;
+    if (target.getSize(0) != rows ||
+        (!type.isDynamicDim(0) && type.getDimSize(0) != rows))
+      return BatchError(op, text)(
+          Twine("expected ") + (isResult ? "result " : "destination ") +
+          Twine(index) + " to have " + Twine(rows) +
+          " rows like 'input', but got " +
+          Twine(type.isDynamicDim(0) ? target.getSize(0) : type.getDimSize(0)) +
+          " [BAT10]");
+    results.push_back(target);
+  }
+  auto scaleOf = [&](int64_t head) -> double {
+    if (!norm.scheme)
+      return 1;
+    if (norm.scheme.getGranularity() == Granularity::Head)
+      return tensorOf(norm.scales)->getFloat({head});
+    return scalars.get(norm.scales).number;
+  };
+  std::vector<double> x(dim);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < input.getSize(1); ++head) {
-      double squares = 0;
+      double mean = 0, squares = 0;
       for (int64_t d = 0; d < dim; ++d) {
-        double x = input.getFloat({row, head, d});
-        squares += x * x;
+        x[d] = input.getFloat({row, head, d});
+        if (addend) {
+          x[d] += addend->getFloat({row, head, d});
+          results[1].setFloat({row, head, d}, x[d]);
+        }
+        mean += x[d] / static_cast<double>(dim);
+      }
+      for (double &element : x) {
+        if (norm.centred)
+          element -= mean;
+        squares += element * element;
       }
       double scale =
-          1 / std::sqrt(squares / static_cast<double>(dim) + epsilon);
+          1 / std::sqrt(squares / static_cast<double>(dim) + norm.epsilon);
       for (int64_t d = 0; d < dim; ++d) {
         double factor = weight ? weight->getFloat({d}) : 1;
-        if (op.getPlusOne())
+        if (norm.plusOne)
           factor += 1;
-        result.setFloat({row, head, d},
-                        input.getFloat({row, head, d}) * scale * factor);
+        double y = x[d] * scale * factor + (bias ? bias->getFloat({d}) : 0);
+        if (norm.scheme)
+          writeSaturated(results[0].at({row, head, d}), results[0].getType(),
+                         static_cast<float>(y / scaleOf(head)));
+        else
+          results[0].setFloat({row, head, d}, y);
       }
     }
-  tensors[op.getResult()] = result;
   return true;
 }
 
@@ -512,8 +550,10 @@ bool Interpreter::executeDim(Operation *op, Value source, Value index) {
 bool Interpreter::execute(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
-            SegmentsOp, AppendOp, RMSNormOp>(
+            SegmentsOp, AppendOp>(
           [&](auto concrete) { return execute(concrete); })
+      .Case<RMSNormOp, LayerNormOp>(
+          [&](Operation *norm) { return executeNorm(*NormParts::of(norm)); })
       .Case([&](PagedViewOp view) {
         ViewValue value;
         if (!makePagedView(

@@ -205,3 +205,26 @@ func.func @append(%nk: !t, %ap: !ix, %k: memref<?x2x8xf32>) {
   fi.append %nk, %nk rows(%ap : !ix) to %kv : !t, !t to !kv
   return
 }
+
+// Norms: a place for each result, new or given.
+// CHECK-LABEL: func.func @norms
+// CHECK-SAME: (%[[X:.*]]: memref<?x1x64xf32>, %[[R:.*]]: memref<?x1x64xf32>, %[[W:.*]]: memref<64xf32>)
+// CHECK: %[[N:.*]] = memref.dim %[[X]]
+// CHECK: %[[Y:.*]] = memref.alloc(%[[N]]) {alignment = 64 : i64} : memref<?x1x64xf16>
+// CHECK: %[[S:.*]] = memref.alloc(%[[N]]) {alignment = 64 : i64} : memref<?x1x64xf32>
+// CHECK: fi.rms_norm %[[X]] add(%[[R]] : memref<?x1x64xf32>) weight(%[[W]] : memref<64xf32>) plus_one eps(1.000000e-01) outs(%[[Y]], %[[S]] : memref<?x1x64xf16>, memref<?x1x64xf32>) : memref<?x1x64xf32>{{$}}
+// CHECK: return %[[Y]], %[[S]]
+func.func @norms(%x: tensor<?x1x64xf32>, %r: tensor<?x1x64xf32>, %w: tensor<64xf32>) -> (tensor<?x1x64xf16>, tensor<?x1x64xf32>) {
+  %y, %s = fi.rms_norm %x add(%r : tensor<?x1x64xf32>) weight(%w : tensor<64xf32>) plus_one eps(0.1) : tensor<?x1x64xf32> -> tensor<?x1x64xf16>, tensor<?x1x64xf32>
+  return %y, %s : tensor<?x1x64xf16>, tensor<?x1x64xf32>
+}
+
+// CHECK-LABEL: func.func @norm_in_place
+// CHECK-SAME: (%[[X:.*]]: memref<?x1x64xf32>, %[[D:.*]]: memref<?x1x64xf32>)
+// CHECK-NOT: alloc
+// CHECK: fi.layer_norm %[[X]] eps(1.000000e-01) outs(%[[D]] : memref<?x1x64xf32>) : memref<?x1x64xf32>{{$}}
+// CHECK: return %[[D]]
+func.func @norm_in_place(%x: tensor<?x1x64xf32>, %d: tensor<?x1x64xf32> {bufferization.writable = true}) -> tensor<?x1x64xf32> {
+  %y = fi.layer_norm %x eps(0.1) outs(%d : tensor<?x1x64xf32>) : tensor<?x1x64xf32> -> tensor<?x1x64xf32>
+  return %y : tensor<?x1x64xf32>
+}

@@ -12,3 +12,21 @@ fi.program @norms run(%x: tensor<?x4x64xbf16>, %w: tensor<64xf32>) -> (tensor<?x
   %c = fi.rms_norm %b weight(%w : tensor<64xf32>) plus_one eps(0.1) : tensor<?x4x64xf32> -> tensor<?x4x64xf16>
   fi.return %a, %b, %c : tensor<?x4x64xbf16>, tensor<?x4x64xf32>, tensor<?x4x64xf16>
 }
+
+// CHECK-LABEL: fi.program @layers
+fi.program @layers run(%x: tensor<?x4x64xbf16>, %r: tensor<?x4x64xf32>, %w: tensor<64xf32>, %s: f32, %h: tensor<4xf32>) -> (tensor<?x4x64xf16>, tensor<?x4x64xf32>, tensor<?x4x64xi8>, tensor<?x4x64xf8E4M3FN>) {
+  // CHECK: %{{.*}}:2 = fi.rms_norm %x add(%r : tensor<?x4x64xf32>) weight(%w : tensor<64xf32>) eps(1.000000e-01) : tensor<?x4x64xbf16> -> tensor<?x4x64xf16>, tensor<?x4x64xf32>
+  %a, %b = fi.rms_norm %x add(%r : tensor<?x4x64xf32>) weight(%w : tensor<64xf32>) eps(0.1) : tensor<?x4x64xbf16> -> tensor<?x4x64xf16>, tensor<?x4x64xf32>
+  // CHECK: fi.layer_norm %x weight(%w : tensor<64xf32>) bias(%w : tensor<64xf32>) eps(1.000000e-01) to(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : f32) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>
+  %c = fi.layer_norm %x weight(%w : tensor<64xf32>) bias(%w : tensor<64xf32>) eps(0.1) to(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : f32) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>
+  // CHECK: fi.rms_norm %x eps(1.000000e-01) to(!fi.scaled<f8E4M3FN, per = head, by = f32>) scales(%h : tensor<4xf32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E4M3FN>
+  %d = fi.rms_norm %x eps(0.1) to(!fi.scaled<f8E4M3FN, per = head, by = f32>) scales(%h : tensor<4xf32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E4M3FN>
+  fi.return %a, %b, %c, %d : tensor<?x4x64xf16>, tensor<?x4x64xf32>, tensor<?x4x64xi8>, tensor<?x4x64xf8E4M3FN>
+}
+
+// CHECK-LABEL: func.func @in_memory
+func.func @in_memory(%x: memref<?x4x64xbf16>, %y: memref<?x4x64xf16>) {
+  // CHECK: fi.layer_norm %{{.*}} eps(1.000000e-01) outs(%{{.*}} : memref<?x4x64xf16>) : memref<?x4x64xbf16>{{$}}
+  fi.layer_norm %x eps(0.1) outs(%y : memref<?x4x64xf16>) : memref<?x4x64xbf16>
+  return
+}

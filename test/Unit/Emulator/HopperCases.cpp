@@ -9,7 +9,8 @@
 namespace fi::emulator::test {
 
 // Each case has an mbarrier of its own, since checks follow them by address.
-#define LANE0 "setp.eq.u32 %o, %t, 0; mov.u32 %d, 0; mov.u64 %q, 0; mov.u32 %a, sv; "
+#define LANE0                                                                  \
+  "setp.eq.u32 %o, %t, 0; mov.u32 %d, 0; mov.u64 %q, 0; mov.u32 %a, sv; "
 #define TEST_PARITY(AT, PARITY)                                                \
   "@%o mbarrier.test_wait.parity.shared::cta.b64 %p, [%a+" AT "], " PARITY     \
   "; selp.b32 %d, 1, 0, %p; "

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels of tma.cu and wgmma.cu with one statement dropped or replaced. A table
-// says what must be reported; and of every statement that orders something, none
-// may be dropped without a report unless the results stay right in every order.
+// Kernels of tma.cu and wgmma.cu with one statement dropped or replaced. A
+// table says what must be reported; and of every statement that orders
+// something, none may be dropped without a report unless the results stay right
+// in every order.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelCases.h"
@@ -109,22 +110,14 @@ const Mutation mutations[] = {
     {"bulk_ring", "wait_group.read", 0, "", {K::PendingCopy}},
     {"tensor_store", "wait_group.read", 0, "", {K::PendingCopy}},
     {"gemm_ring", "wait_group.sync.aligned 1", 1, "", {K::PendingCopy}},
-    {"gemm_ring",
-     "wait_group.sync.aligned 0",
-     0,
-     "",
-     {K::WgmmaFault}},
+    {"gemm_ring", "wait_group.sync.aligned 0", 0, "", {K::WgmmaFault}},
     // One group too few.
     {"gemm_ring",
      "wait_group.sync.aligned 1",
      1,
      "aligned 1>aligned 2",
      {K::PendingCopy}},
-    {"bulk_ring",
-     "wait_group.read 1",
-     0,
-     "read 1>read 2",
-     {K::PendingCopy}},
+    {"bulk_ring", "wait_group.read 1", 0, "read 1>read 2", {K::PendingCopy}},
     // Fences.
     {"tensor_store", "fence.proxy.async", 0, "", {K::ProxyFence}},
     {"tensor_reduce", "fence.proxy.async", 0, "", {K::ProxyFence}},
@@ -143,24 +136,38 @@ const Mutation mutations[] = {
     {"gemm_ring", "bar.sync", anyOf, "", {K::Race, K::PendingCopy}},
     // Bytes.
     {"bulk_ring", "bulk.shared::cluster", 0, "1024>512", {K::Deadlock}},
-    {"bulk_ring", "bulk.shared::cluster", 0, "1024>1040",
+    {"bulk_ring",
+     "bulk.shared::cluster",
+     0,
+     "1024>1040",
      {K::PendingCopy, K::Race, K::MbarrierFault, K::Deadlock}},
     {"gemm_ring", "bulk.tensor.2d", anyOf, "", {K::Deadlock}},
     {"gemm_roles", "bulk.tensor.2d.shared", 2, "", {K::Deadlock}},
     // Parity.
-    {"bulk_ring", "try_wait", 0, "mbarrier.try_wait.parity.shared::cta.b64 p, "
-                                 "[%r154], 0;",
+    {"bulk_ring",
+     "try_wait",
+     0,
+     "mbarrier.try_wait.parity.shared::cta.b64 p, "
+     "[%r154], 0;",
      {K::Deadlock}},
-    {"mbarrier_states", "try_wait", 1,
+    {"mbarrier_states",
+     "try_wait",
+     1,
      "mbarrier.try_wait.parity.shared::cta.b64 p, [%r13], 1;",
      {K::Deadlock, K::Race, K::PendingCopy, K::UninitializedMemory}},
     // Arrivals.
     {"bulk_ring", "mbarrier.arrive.shared", 0, "", {K::Deadlock}},
     {"mbarrier_states", "mbarrier.arrive.noinc", 0, "", {K::Deadlock}},
-    {"mbarrier_states", "mbarrier.arrive.noinc", 0, ".noinc>",
+    {"mbarrier_states",
+     "mbarrier.arrive.noinc",
+     0,
+     ".noinc>",
      {K::Race, K::Deadlock, K::PendingCopy}},
     // A slot that is another's.
-    {"gemm_roles", "bulk.tensor.2d.shared", 2, "[%r399]>[%r395]",
+    {"gemm_roles",
+     "bulk.tensor.2d.shared",
+     2,
+     "[%r399]>[%r395]",
      {K::PendingCopy, K::Race}},
     // Registers.
     {"gemm_roles", "setmaxnreg.dec", 0, "24>32", {K::Deadlock}},
@@ -201,12 +208,9 @@ TEST(HopperMutations, NothingIsLostInSilence) {
     const KernelCase &c = caseOf(name);
     struct Kind {
       const char *what, *with;
-    } kinds[] = {{"bar.sync", ""},
-                 {"bar.warp.sync", ""},
-                 {"try_wait", passes},
-                 {"fence.", ""},
-                 {"wait_group", ""},
-                 {"commit_group", ""},
+    } kinds[] = {{"bar.sync", ""},       {"bar.warp.sync", ""},
+                 {"try_wait", passes},   {"fence.", ""},
+                 {"wait_group", ""},     {"commit_group", ""},
                  {"mbarrier.arrive", ""}};
     for (const Kind &k : kinds)
       for (unsigned n = 0;; ++n) {

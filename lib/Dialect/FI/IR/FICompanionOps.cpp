@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FICompanions.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace fi;
@@ -15,39 +17,214 @@ using namespace fi;
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FICompanionOps.cpp.inc"
 
-LogicalResult RMSNormOp::verify() {
-  RankedTensorType input = getInput().getType();
-  if (input.getRank() != 3 || input.isDynamicDim(1) || input.isDynamicDim(2) ||
-      input.getDimSize(1) < 1)
-    return emitOpError("expected operand 'input' of shape [rows, heads, dim] "
-                       "with heads and dim known and at least 1 head, but got ")
-           << input << " [RMS1]";
-  int64_t dim = input.getDimSize(2);
-  if (dim % 8 != 0 || dim < 8 || dim > kMaxRowDim)
-    return emitOpError("expected a dim that is a multiple of 8 up to ")
-           << kMaxRowDim << ", but got " << dim << " [RMS1]";
-  if (getResult().getType().getShape() != input.getShape())
-    return emitOpError("expected a result of the shape of 'input', but got ")
-           << getResult().getType() << " of " << input << " [RMS2]";
-  if (Value weight = getWeight()) {
-    auto type = cast<RankedTensorType>(weight.getType());
-    if (type.getRank() != 1 || type.getDimSize(0) != dim)
-      return emitOpError("expected operand 'weight' of shape [")
-             << dim << "], but got " << type << " [RMS3]";
-  } else if (getPlusOne()) {
-    return emitOpError("expected 'plus_one' beside a weight, but got none "
-                       "[RMS3]");
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+std::optional<NormParts> NormParts::of(Operation *op) {
+  auto parts = [&](auto norm) {
+    auto scheme = norm.getScheme();
+    return NormParts{norm,
+                     norm.getInput(),
+                     norm.getAddend(),
+                     norm.getWeight(),
+                     /*bias=*/Value(),
+                     norm.getScales(),
+                     norm.getEpsilon().convertToDouble(),
+                     /*plusOne=*/false,
+                     /*centred=*/false,
+                     scheme ? cast<ScaledType>(*scheme) : ScaledType(),
+                     norm.getOuts()};
+  };
+  if (auto norm = dyn_cast_or_null<RMSNormOp>(op)) {
+    NormParts result = parts(norm);
+    result.plusOne = norm.getPlusOne();
+    return result;
   }
-  if (APFloat epsilon = getEpsilon();
-      !epsilon.isFinite() || epsilon.isNegative())
-    return emitOpError("expected 'eps' to be finite and not negative, but got ")
-           << epsilon.convertToFloat() << " [RMS4]";
+  if (auto norm = dyn_cast_or_null<LayerNormOp>(op)) {
+    NormParts result = parts(norm);
+    result.bias = norm.getBias();
+    result.centred = true;
+    return result;
+  }
+  return std::nullopt;
+}
+
+/// Where results go, as for fi.attention.
+static LogicalResult verifyPlaces(const NormParts &norm) {
+  Operation *op = norm.op;
+  if (isa<MemRefType>(norm.input.getType())) {
+    if (op->getNumResults() != 0)
+      return op->emitOpError(
+                 "expected no results, but 'outs', where 'input' is "
+                 "a memref, but got ")
+             << op->getNumResults() << " [RMS9]";
+    for (Value out : norm.outs)
+      if (!isa<MemRefType>(out.getType()))
+        return op->emitOpError("expected 'outs' to be memrefs, as 'input' is, "
+                               "but got ")
+               << out.getType() << " [RMS9]";
+  } else if (!norm.outs.empty() &&
+             norm.outs.getTypes() != op->getResultTypes()) {
+    return op->emitOpError("expected 'outs' to be a tensor of the type of each "
+                           "result, (")
+           << op->getResultTypes() << "), but got (" << norm.outs.getTypes()
+           << ") [RMS9]";
+  }
+  size_t wanted = norm.addend ? 2 : 1;
+  if (norm.getPlaces().size() != wanted)
+    return op->emitOpError("expected ")
+           << wanted << " of results, or of 'outs' where these are memrefs, "
+           << (norm.addend ? "the norm and the sum" : "the norm")
+           << ", but got " << norm.getPlaces().size() << " [RMS2]";
   return success();
+}
+
+static LogicalResult verifyScheme(const NormParts &norm, ShapedType result) {
+  Operation *op = norm.op;
+  if (!norm.scheme) {
+    if (norm.scales)
+      return op->emitOpError("expected 'scales' beside 'to', but got none "
+                             "[RMS8]");
+    if (!isa<Float32Type, Float16Type, BFloat16Type>(result.getElementType()))
+      return op->emitOpError("expected codes to be asked for by 'to', but got ")
+             << result << " without it [RMS8]";
+    return success();
+  }
+  Granularity granularity = norm.scheme.getGranularity();
+  if (granularity != Granularity::Tensor && granularity != Granularity::Head)
+    return op->emitOpError("expected scales per tensor or head, but got ")
+           << norm.scheme << " [RMS8]";
+  if (result.getElementType() != norm.scheme.getStorage())
+    return op->emitOpError("expected a result of ")
+           << norm.scheme.getStorage() << " by 'to', but got " << result
+           << " [RMS8]";
+  bool fits = false;
+  if (norm.scales) {
+    auto shaped = dyn_cast<ShapedType>(norm.scales.getType());
+    fits = granularity == Granularity::Tensor
+               ? !shaped
+               : shaped && shaped.getRank() == 1 &&
+                     shaped.getDimSize(0) == norm.getHeads();
+  }
+  if (!fits) {
+    InFlightDiagnostic diag = op->emitOpError("expected 'scales' of ");
+    if (granularity == Granularity::Tensor)
+      diag << "f32";
+    else
+      diag << "shape [" << norm.getHeads() << ']';
+    diag << " for " << norm.scheme << ", but got ";
+    if (norm.scales)
+      diag << norm.scales.getType();
+    else
+      diag << "none";
+    return diag << " [RMS8]";
+  }
+  return success();
+}
+
+static LogicalResult verifyNorm(const NormParts &norm) {
+  Operation *op = norm.op;
+  ShapedType input = norm.getInputType();
+  if (!input.hasRank() || input.getRank() != 3 || input.isDynamicDim(1) ||
+      input.isDynamicDim(2) || input.getDimSize(1) < 1)
+    return op->emitOpError(
+               "expected operand 'input' of shape [rows, heads, dim] "
+               "with heads and dim known and at least 1 head, but got ")
+           << input << " [RMS1]";
+  int64_t dim = norm.getDim();
+  if (dim % 8 != 0 || dim < 8 || dim > kMaxRowDim)
+    return op->emitOpError("expected a dim that is a multiple of 8 up to ")
+           << kMaxRowDim << ", but got " << dim << " [RMS1]";
+  if (failed(verifyPlaces(norm)))
+    return failure();
+  for (Value place : norm.getPlaces()) {
+    auto type = cast<ShapedType>(place.getType());
+    if (type.getShape() != input.getShape())
+      return op->emitOpError(
+                 "expected a result of the shape of 'input', but got ")
+             << type << " of " << input << " [RMS2]";
+  }
+  if (norm.addend) {
+    auto type = cast<ShapedType>(norm.addend.getType());
+    if (type.getShape() != input.getShape() ||
+        isa<MemRefType>(type) != isa<MemRefType>(input))
+      return op->emitOpError("expected operand 'addend' of the shape and kind "
+                             "of 'input', but got ")
+             << type << " beside " << input << " [RMS6]";
+    auto sum = cast<ShapedType>(norm.getPlaces()[1].getType());
+    if (!isa<Float32Type, Float16Type, BFloat16Type>(sum.getElementType()))
+      return op->emitOpError("expected the sum to be of f32, f16 or bf16, but "
+                             "got ")
+             << sum << " [RMS6]";
+  }
+  for (auto [name, value] :
+       {std::pair("weight", norm.weight), std::pair("bias", norm.bias)}) {
+    if (!value)
+      continue;
+    auto type = cast<ShapedType>(value.getType());
+    if (!type.hasRank() || type.getRank() != 1 || type.getDimSize(0) != dim)
+      return op->emitOpError("expected operand '")
+             << name << "' of shape [" << dim << "], but got " << type
+             << " [RMS3]";
+  }
+  if (norm.plusOne && !norm.weight)
+    return op->emitOpError("expected 'plus_one' beside a weight, but got none "
+                           "[RMS3]");
+  if (!std::isfinite(norm.epsilon) || norm.epsilon < 0)
+    return op->emitOpError(
+               "expected 'eps' to be finite and not negative, but got ")
+           << static_cast<float>(norm.epsilon) << " [RMS4]";
+  return verifyScheme(norm, cast<ShapedType>(norm.getPlaces()[0].getType()));
+}
+
+static LogicalResult reifyNorm(const NormParts &norm, OpBuilder &b,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  if (norm.op->getNumResults() == 0)
+    return failure();
+  for (size_t i = 0; i < norm.op->getNumResults(); ++i)
+    shapes.push_back(tensor::getMixedSizes(b, norm.op->getLoc(), norm.input));
+  return success();
+}
+
+using Effects =
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// Memrefs are read; those of `outs` are written.
+static void getNormEffects(Operation *op, MutableOperandRange outs,
+                           Effects &effects) {
+  llvm::SmallPtrSet<OpOperand *, 2> places;
+  for (OpOperand &out : outs)
+    places.insert(&out);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    if (places.contains(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+    else
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+  }
+}
+
+LogicalResult RMSNormOp::verify() { return verifyNorm(*NormParts::of(*this)); }
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*NormParts::of(*this));
 }
 
 LogicalResult
 RMSNormOp::reifyResultShapes(OpBuilder &b,
                              ReifiedRankedShapedTypeDims &shapes) {
-  shapes.push_back(tensor::getMixedSizes(b, getLoc(), getInput()));
-  return success();
+  return reifyNorm(*NormParts::of(*this), b, shapes);
+}
+LogicalResult
+LayerNormOp::reifyResultShapes(OpBuilder &b,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  return reifyNorm(*NormParts::of(*this), b, shapes);
+}
+
+void RMSNormOp::getEffects(Effects &effects) {
+  getNormEffects(*this, getOutsMutable(), effects);
+}
+void LayerNormOp::getEffects(Effects &effects) {
+  getNormEffects(*this, getOutsMutable(), effects);
 }

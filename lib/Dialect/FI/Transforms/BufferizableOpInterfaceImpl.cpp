@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/Transforms/BufferizableOpInterfaceImpl.h"
-#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -204,7 +204,7 @@ template <typename OpTy> struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
 };
 
 //===----------------------------------------------------------------------===//
-// Ops with outputs: fi.attention, fi.finalize
+// Ops with outputs: fi.attention, fi.finalize, norms
 //===----------------------------------------------------------------------===//
 
 /// Where the results of an op are put: `outs`, or new buffers.
@@ -422,6 +422,44 @@ struct FinalizeModel : OutputModel<FinalizeModel, FinalizeOp> {
   }
 };
 
+template <typename OpTy> struct NormModel : OutputModel<NormModel<OpTy>, OpTy> {
+  LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto op = cast<OpTy>(operation);
+    if (isInProgram(op) || op.getNumResults() == 0)
+      return success();
+    FailureOr<SmallVector<Value>> buffers =
+        getBuffers(rewriter, op->getOperands(), options, state);
+    if (failed(buffers))
+      return failure();
+    FailureOr<SmallVector<Value>> places = getPlaces(
+        rewriter, op,
+        [&]() -> FailureOr<OpFoldResult> {
+          return OpFoldResult(
+              memref::DimOp::create(rewriter, op.getLoc(), buffers->front(), 0)
+                  .getResult());
+        },
+        options, state);
+    if (failed(places))
+      return failure();
+    // The operands but for `outs`, which come last, and the places.
+    size_t kept = op->getNumOperands() - op.getOuts().size();
+    SmallVector<Value> operands(ArrayRef(*buffers).take_front(kept));
+    llvm::append_range(operands, *places);
+    NamedAttrList attributes(op->getAttrs());
+    SmallVector<int32_t> sizes(op.getProperties().getOperandSegmentSizes());
+    sizes.back() = static_cast<int32_t>(places->size());
+    OperationState made(op.getLoc(), op->getName(), operands, TypeRange());
+    attributes.set(OpTy::getOperandSegmentSizesAttrName(op->getName()),
+                   rewriter.getDenseI32ArrayAttr(sizes));
+    made.addAttributes(attributes);
+    rewriter.create(made);
+    replaceOpWithBufferizedValues(rewriter, op, *places);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -454,6 +492,8 @@ void fi::registerBufferizableOpInterfaceExternalModels(
     AttentionOp::attachInterface<AttentionModel>(*context);
     BsrViewOp::attachInterface<ViewModel<BsrViewOp>>(*context);
     FinalizeOp::attachInterface<FinalizeModel>(*context);
+    LayerNormOp::attachInterface<NormModel<LayerNormOp>>(*context);
+    RMSNormOp::attachInterface<NormModel<RMSNormOp>>(*context);
     LatentViewOp::attachInterface<ViewModel<LatentViewOp>>(*context);
     fi::LoadOp::attachInterface<LoadModel>(*context);
     PagedViewOp::attachInterface<ViewModel<PagedViewOp>>(*context);

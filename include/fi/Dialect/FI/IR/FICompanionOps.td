@@ -14,42 +14,98 @@
 #ifndef FI_DIALECT_FI_IR_FICOMPANIONOPS_TD
 #define FI_DIALECT_FI_IR_FICOMPANIONOPS_TD
 
-include "fi/Dialect/FI/IR/FIBase.td"
+include "fi/Dialect/FI/IR/FITypes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def FI_RowTensor : RankedTensorOf<[F32, F16, BF16]>;
+// Rows of a companion, and what it makes: numbers or codes.
+def FI_CompanionRows : AnyTypeOf<[RankedTensorOf<[F32, F16, BF16]>,
+                                  MemRefOf<[F32, F16, BF16]>],
+    "tensor or memref of f32, f16 or bf16">;
+def FI_CompanionResult : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>;
+def FI_CompanionOut : AnyTypeOf<[FI_CompanionResult,
+                                 MemRefOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>],
+    "tensor or memref of numbers or codes">;
+def FI_CompanionScales : AnyTypeOf<[F32, RankedTensorOf<[F32]>, MemRefOf<[F32]>],
+    "f32, or tensor or memref of it">;
 
-def FI_RMSNormOp : FI_Op<"rms_norm", [
-    Pure,
+// A norm of rows, of which there are two; `own` is what one has beside the other.
+class FI_NormOp<string mnemonic, dag own> : FI_Op<mnemonic, [
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+  let arguments = !con((ins FI_CompanionRows:$input,
+                            Optional<FI_CompanionRows>:$addend,
+                            Optional<FI_CompanionRows>:$weight),
+                       own,
+                       (ins Optional<FI_CompanionScales>:$scales,
+                            Variadic<FI_CompanionOut>:$outs, F32Attr:$epsilon,
+                            OptionalAttr<TypeAttrOf<FI_ScaledType>>:$scheme));
+  let results = (outs Variadic<FI_CompanionResult>:$results);
+  let hasVerifier = 1;
+}
+
+def FI_RMSNormOp : FI_NormOp<"rms_norm", (ins UnitAttr:$plusOne)> {
   let summary = "rows divided by their root mean square";
   let description = [{
     For each row and head, element `d` of `x` becomes
     `x[d] / sqrt(mean(x * x) + eps) * weight[d]`, computed in f32 and rounded once,
     to the result's type (RMS5). Without `weight` it is 1; with `plus_one` the
-    factor is `1 + weight[d]`. Hidden states of a model are rows of one head.
+    factor is `1 + weight[d]`. Hidden states of a model are rows of one head. Rows
+    have up to 16384 elements, a multiple of 8.
 
-    Rows have up to 16384 elements, a multiple of 8.
+    With `add`, `x` is the sum of two tensors in f32, and a second result is this
+    sum, rounded to that result's type (RMS6). With `to` the first result is of
+    codes: the number that they stand for is the code times its scale, given for
+    the `tensor` or for each `head` (RMS8).
 
-    Constraints: RMS1 to RMS4.
+    Destinations (`outs`) are as those of `fi.attention`: memrefs that are written
+    where `x` is a memref, or a tensor for each result, whose buffer it takes.
+
+    Constraints: RMS1 to RMS4, RMS6, RMS8, RMS9.
 
     Example:
 
     ```mlir
-    %y = fi.rms_norm %x weight(%w : tensor<128xbf16>) eps(1.0e-6)
-        : tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+    %y, %sum = fi.rms_norm %x add(%r : tensor<?x1x4096xbf16>) weight(%w : tensor<4096xbf16>) eps(1.0e-6)
+        : tensor<?x1x4096xbf16> -> tensor<?x1x4096xbf16>, tensor<?x1x4096xbf16>
     ```
   }];
-  let arguments = (ins FI_RowTensor:$input, Optional<FI_RowTensor>:$weight,
-                       F32Attr:$epsilon, UnitAttr:$plusOne);
-  let results = (outs FI_RowTensor:$result);
   let assemblyFormat = [{
-    $input (`weight` `(` $weight^ `:` type($weight) `)`)?
-    (`plus_one` $plusOne^)? `eps` `(` $epsilon `)` attr-dict
-    `:` type($input) `->` type($result)
+    $input (`add` `(` $addend^ `:` type($addend) `)`)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)?
+    (`plus_one` $plusOne^)? `eps` `(` $epsilon `)`
+    (`to` `(` $scheme^ `)`)? (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` type($input) (`->` type($results)^)?
   }];
-  let hasVerifier = 1;
+}
+
+def FI_LayerNormOp
+    : FI_NormOp<"layer_norm", (ins Optional<FI_CompanionRows>:$bias)> {
+  let summary = "rows less their mean, divided by their deviation";
+  let description = [{
+    For each row and head, with `m` its mean, element `d` of `x` becomes
+    `(x[d] - m) / sqrt(mean((x - m) * (x - m)) + eps) * weight[d] + bias[d]`, computed
+    in f32 and rounded once (RMS7). Everything else is as for `fi.rms_norm`.
+
+    Constraints: RMS1 to RMS4, RMS6, RMS8, RMS9.
+
+    Example:
+
+    ```mlir
+    %y = fi.layer_norm %x weight(%w : tensor<768xf32>) bias(%b : tensor<768xf32>) eps(1.0e-5)
+        : tensor<?x1x768xf16> -> tensor<?x1x768xf16>
+    ```
+  }];
+  let assemblyFormat = [{
+    $input (`add` `(` $addend^ `:` type($addend) `)`)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)? `eps` `(` $epsilon `)`
+    (`to` `(` $scheme^ `)`)? (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` type($input) (`->` type($results)^)?
+  }];
 }
 
 #endif // FI_DIALECT_FI_IR_FICOMPANIONOPS_TD

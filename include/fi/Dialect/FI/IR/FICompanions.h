@@ -23,4 +23,35 @@ inline constexpr int64_t kMaxRowDim = 16384;
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FICompanionOps.h.inc"
 
+namespace fi {
+
+/// What a norm of rows says, whichever it is.
+struct NormParts {
+  /// Of fi.rms_norm or fi.layer_norm; nothing of other ops.
+  static std::optional<NormParts> of(mlir::Operation *op);
+
+  mlir::Operation *op;
+  mlir::Value input, addend, weight, bias, scales;
+  double epsilon;
+  /// Whether the factor is 1 + weight; whether rows lose their mean.
+  bool plusOne, centred;
+  /// Of codes, else null.
+  ScaledType scheme;
+  mlir::OperandRange outs;
+
+  mlir::ShapedType getInputType() const {
+    return llvm::cast<mlir::ShapedType>(input.getType());
+  }
+  int64_t getHeads() const { return getInputType().getDimSize(1); }
+  int64_t getDim() const { return getInputType().getDimSize(2); }
+  /// Where the norm goes, and the sum with `addend`: results, or memrefs of
+  /// `outs`.
+  mlir::ValueRange getPlaces() const {
+    return op->getNumResults() > 0 ? mlir::ValueRange(op->getResults())
+                                   : mlir::ValueRange(outs);
+  }
+};
+
+} // namespace fi
+
 #endif // FI_DIALECT_FI_IR_FICOMPANIONS_H
