@@ -86,6 +86,31 @@ void bulkWait(Warp &w, const Inst &in, uint32_t mask, uint32_t keep,
               bool readsOnly);
 void fenceProxy(Warp &w, uint32_t mask);
 
+/// The fields of a tensor map that tensormap.replace changes.
+enum class MapField : uint32_t {
+  Address,
+  Rank,
+  Box,
+  Dim,
+  Stride,
+  ElementStride,
+  Type,
+  Interleave,
+  Swizzle,
+  Fill,
+};
+/// `value`: slot.
+struct ReplaceWords {
+  MapField field;
+  uint32_t ordinal, value, wide;
+  AddressWords at;
+};
+void tensorMapReplace(Warp &w, const Inst &in, uint32_t mask,
+                      const ReplaceWords &words);
+/// tensormap.cp_fenceproxy: 128 bytes from shared to global memory.
+void tensorMapCopy(Warp &w, const Inst &in, uint32_t mask,
+                   const AddressWords &to, const AddressWords &from);
+
 //===- wgmma --------------------------------------------------------------===//
 
 /// Where the elements of a matrix in shared memory lie: by its descriptor.

@@ -318,6 +318,66 @@ void buildProxyFence(Builder &b) {
   b.inst.fn = proxyFence;
 }
 
+//===- tensormap ----------------------------------------------------------===//
+
+void replace(Warp &w, const Inst &in, uint32_t m) {
+  ReplaceWords words = *reinterpret_cast<const ReplaceWords *>(in.list);
+  tensorMapReplace(w, in, m, words);
+}
+void buildReplace(Builder &b) {
+  static const char *const names[] = {
+      "global_address", "rank",           "box_dim",  "global_dim",
+      "global_stride",  "element_stride", "elemtype", "interleave_layout",
+      "swizzle_mode",   "fill_mode"};
+  ReplaceWords words{};
+  for (uint32_t i = 0; i < std::size(names); ++i)
+    if (b.is(2, names[i]))
+      words.field = MapField(i);
+  bool ordered =
+      words.field >= MapField::Box && words.field <= MapField::ElementStride;
+  if (b.ast.operands.size() != (ordered ? 3 : 2))
+    return b.fail("expected " + std::to_string(ordered ? 3 : 2) +
+                  " operands of 'tensormap.replace' of this field");
+  if (ordered) {
+    const Operand &n = b.ast.operands[1];
+    int64_t most = words.field == MapField::Stride ? 3 : 4;
+    if (n.kind != Operand::Int || n.value < 0 || n.value > most)
+      return b.fail("expected a dimension of 0 to " + std::to_string(most) +
+                    " in 'tensormap.replace'");
+    words.ordinal = uint32_t(n.value);
+  }
+  bool wide =
+      words.field == MapField::Address || words.field == MapField::Stride;
+  words.value = b.slots.back();
+  words.wide = b.widths.back() == 8;
+  if (words.wide != wide || b.is(5, "b64") != wide)
+    return b.fail(std::string("expected a value of ") + (wide ? "64" : "32") +
+                  " bits for this field in 'tensormap.replace'");
+  words.at = addressWords(b, 0, 0);
+  // An address in the window of shared memory.
+  b.inst.aux = b.is(3, "shared::cta");
+  std::vector<uint32_t> raw(sizeof(words) / 4);
+  std::memcpy(raw.data(), &words, sizeof(words));
+  b.keep(std::move(raw));
+  b.inst.fn = replace;
+}
+/// Behind Inst::list: to, from.
+void copyMap(Warp &w, const Inst &in, uint32_t m) {
+  const auto *a = reinterpret_cast<const AddressWords *>(in.list);
+  if (wholeWarp(w, in, m))
+    tensorMapCopy(w, in, m, a[0], a[1]);
+}
+void buildCopyMap(Builder &b) {
+  const Operand &n = b.ast.operands[2];
+  if (n.kind != Operand::Int || n.value != 128)
+    return b.fail("expected 128 as size of 'tensormap.cp_fenceproxy'");
+  AddressWords a[2] = {addressWords(b, 0, 0), addressWords(b, 1, 1)};
+  std::vector<uint32_t> raw(sizeof(a) / 4);
+  std::memcpy(raw.data(), a, sizeof(a));
+  b.keep(std::move(raw));
+  b.inst.fn = copyMap;
+}
+
 #define DIM "1d|2d|3d|4d|5d"
 #define OPS "add|min|max|inc|dec|and|or|xor"
 #define SHARED "[shared|shared::cta]"
@@ -383,6 +443,16 @@ const Row rows[] = {
      "tm any?", 80, 90, buildBulk},
     {"cp", "async bulk commit_group", "", 80, 90, buildCommit},
     {"cp", "async bulk wait_group [read]", "u32", 80, 90, buildWait},
+    {"tensormap",
+     "replace tile "
+     "global_address|rank|box_dim|global_dim|global_stride|element_stride|"
+     "elemtype|interleave_layout|swizzle_mode|fill_mode [global|shared::cta] "
+     "b1024 b32|b64",
+     "m any any?", 83, 90, buildReplace},
+    {"tensormap",
+     "cp_fenceproxy global shared::cta tensormap::generic release $scope sync "
+     "aligned",
+     "m m b32", 83, 90, buildCopyMap},
     {"prefetch", "[const|param] tensormap", "m", 80, 90, buildNothing},
     {"fence", "proxy async [global|shared::cta|shared::cluster]", "", 80, 90,
      buildProxyFence},

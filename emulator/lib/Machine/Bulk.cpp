@@ -83,7 +83,11 @@ const uint8_t *mapBytes(Issue &issue, uint64_t address) {
                address);
     return nullptr;
   }
-  if (window == paramWindow) {
+  uint64_t end = uint64_t(sharedBase) + issue.w.cta->sharedBytes;
+  if (window == sharedWindow) {
+    if (at >= sharedBase && at + tensorMapBytes <= end)
+      return issue.w.cta->shared + (at - sharedBase);
+  } else if (window == paramWindow) {
     if (at + tensorMapBytes <= l.params.size())
       return l.params.data() + at;
   } else if (window == 0 && l.memory.find(at, tensorMapBytes)) {
@@ -256,6 +260,12 @@ void bulkCopy(Warp &w, const Inst &in, uint32_t mask, const BulkWords &b) {
                    "there is no tensor map made by the emulator at " +
                        hex(b.global.of(w, lane)),
                    b.global.of(w, lane));
+        continue;
+      }
+      if (std::string error;
+          map.replaced && !checkTensorMap(configOf(map), error)) {
+        issue.fail(ReportKind::InvalidInstruction,
+                   error + ", after tensormap.replace");
         continue;
       }
       if (map.rank != b.rank) {
@@ -458,6 +468,112 @@ void bulkWait(Warp &w, const Inst &, uint32_t mask, uint32_t keep,
   }
   if (l.checker)
     l.checker->bulkWaited(w, mask, keep, readsOnly);
+}
+
+namespace {
+
+/// The accesses of a map by one lane, for the checks.
+void observeMap(Warp &w, const Inst &in, unsigned lane, uint64_t address,
+                Access kind) {
+  bool shared = (address & windowMask) == sharedWindow;
+  Lanes lanes;
+  if ((address & windowMask) == paramWindow || !w.observed)
+    return;
+  for (uint32_t b = 0; b < tensorMapBytes; b += 16) {
+    lanes.address[lane] = (shared ? address & ~windowMask : address) + b;
+    // The other lanes are not there.
+    for (unsigned i = 0; i < 32; ++i)
+      lanes.address[i] = lanes.address[lane];
+    observe(w, in, shared ? Space::Shared : Space::Global, 1u << lane, 16, kind,
+            lanes);
+  }
+}
+
+} // namespace
+
+void tensorMapReplace(Warp &w, const Inst &in, uint32_t mask,
+                      const ReplaceWords &r) {
+  for (uint32_t left = mask; left; left &= left - 1) {
+    unsigned lane = unsigned(__builtin_ctz(left));
+    Issue issue{w, in, lane};
+    uint64_t address = r.at.of(w, lane);
+    if (in.aux && (address & windowMask) == 0)
+      address |= sharedWindow;
+    auto *bytes = const_cast<uint8_t *>(mapBytes(issue, address));
+    if (!bytes)
+      return;
+    if ((address & windowMask) == paramWindow) {
+      issue.fail(ReportKind::OutOfBounds,
+                 "tensormap.replace of a parameter, which is read-only");
+      return;
+    }
+    TensorMap m;
+    std::memcpy(&m, bytes, sizeof(m));
+    if (!m.valid()) {
+      issue.fail(ReportKind::InvalidInstruction,
+                 "there is no tensor map made by the emulator at " +
+                     hex(address),
+                 address);
+      return;
+    }
+    uint64_t v = r.wide ? w.r64(r.value)[lane] : w.r32(r.value)[lane];
+    // Numbers of types in PTX: flushed f32 comes before f64 and bf16.
+    static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
+    auto small = [&] { return uint8_t(std::min<uint64_t>(v, 255)); };
+    switch (r.field) {
+    case MapField::Address:
+      m.address = v;
+      break;
+    case MapField::Rank:
+      m.rank = uint8_t(std::min<uint64_t>(v, 254) + 1);
+      break;
+    case MapField::Box:
+      m.box[r.ordinal] = uint16_t(std::min<uint64_t>(v, 65535));
+      break;
+    case MapField::Dim:
+      m.dims[r.ordinal] = v;
+      break;
+    case MapField::Stride:
+      m.strides[r.ordinal] = v;
+      break;
+    case MapField::ElementStride:
+      m.elementStrides[r.ordinal] = small();
+      break;
+    case MapField::Type:
+      m.type = v < 13 ? types[v] : 255;
+      break;
+    case MapField::Interleave:
+      m.interleave = small();
+      break;
+    case MapField::Swizzle:
+      m.swizzle = small();
+      break;
+    case MapField::Fill:
+      m.fill = small();
+      break;
+    }
+    m.replaced = 1;
+    m.check = m.checksum();
+    observeMap(w, in, lane, address, Access::Write);
+    std::memcpy(bytes, &m, sizeof(m));
+  }
+}
+
+void tensorMapCopy(Warp &w, const Inst &in, uint32_t mask,
+                   const AddressWords &to, const AddressWords &from) {
+  // All lanes give the same addresses, and one copy is made.
+  unsigned lane = unsigned(__builtin_ctz(mask));
+  Issue issue{w, in, lane};
+  uint64_t source = from.of(w, lane), target = to.of(w, lane);
+  if ((source & windowMask) == 0)
+    source |= sharedWindow;
+  const uint8_t *bytes = mapBytes(issue, source);
+  if (!bytes || !issue.global(target, tensorMapBytes, true))
+    return;
+  observeMap(w, in, lane, source, Access::Read);
+  observeMap(w, in, lane, target, Access::Write);
+  std::memcpy(reinterpret_cast<void *>(uintptr_t(target)), bytes,
+              tensorMapBytes);
 }
 
 void fenceProxy(Warp &w, uint32_t mask) {

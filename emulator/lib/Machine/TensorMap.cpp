@@ -53,14 +53,12 @@ uint32_t TensorMap::boxBytes() const {
   return n;
 }
 
-bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
+bool checkTensorMap(const TensorMapConfig &c, std::string &error) {
   auto fail = [&](const std::string &message) {
     error = "tensor map: " + message;
     return false;
   };
   auto number = [](uint64_t v) { return std::to_string(v); };
-  if (reinterpret_cast<uintptr_t>(out) % 64)
-    return fail("expected a place aligned to 64 bytes");
   uint32_t bytes = tensorElementBytes(c.type);
   if (!bytes)
     return fail("unknown element type " + number(uint64_t(c.type)) +
@@ -81,8 +79,6 @@ bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
     return fail("expected 0 as fill, or 1 with floating-point elements");
   if (c.address == 0 || c.address % 16)
     return fail("expected an address aligned to 16 bytes");
-  TensorMap m;
-  std::memset(&m, 0, sizeof(m));
   for (uint32_t i = 0; i < c.rank; ++i) {
     std::string of = " of dimension " + number(i);
     if (c.dims[i] == 0 || c.dims[i] > uint64_t(1) << 32)
@@ -99,11 +95,6 @@ bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
     if (c.elementStrides[i] == 0 || c.elementStrides[i] > 8)
       return fail("expected an element stride of 1 to 8" + of + ", but got " +
                   number(c.elementStrides[i]));
-    m.dims[i] = c.dims[i];
-    m.box[i] = uint16_t(c.box[i]);
-    m.elementStrides[i] = uint8_t(c.elementStrides[i]);
-    if (i > 0)
-      m.strides[i - 1] = c.strides[i - 1];
   }
   uint32_t inner = c.box[0] * bytes;
   if (inner % 16)
@@ -115,6 +106,26 @@ bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
   if (inner > most)
     return fail("expected rows of the box of at most " + number(most) +
                 " bytes with this swizzle, but got " + number(inner));
+  return true;
+}
+
+bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
+  if (reinterpret_cast<uintptr_t>(out) % 64) {
+    error = "tensor map: expected a place aligned to 64 bytes";
+    return false;
+  }
+  if (!checkTensorMap(c, error))
+    return false;
+  TensorMap m;
+  std::memset(&m, 0, sizeof(m));
+  for (uint32_t i = 0; i < 5; ++i) {
+    bool used = i < c.rank;
+    m.dims[i] = used ? c.dims[i] : 1;
+    m.box[i] = used ? uint16_t(c.box[i]) : 1;
+    m.elementStrides[i] = used ? uint8_t(c.elementStrides[i]) : 1;
+    if (i > 0)
+      m.strides[i - 1] = used ? c.strides[i - 1] : 0;
+  }
   m.magic = TensorMap::theMagic;
   m.address = c.address;
   m.type = uint8_t(c.type);
@@ -125,6 +136,24 @@ bool encodeTensorMap(const TensorMapConfig &c, void *out, std::string &error) {
   std::memset(out, 0, tensorMapBytes);
   std::memcpy(out, &m, sizeof(m));
   return true;
+}
+
+TensorMapConfig configOf(const TensorMap &m) {
+  TensorMapConfig c;
+  c.type = TensorMapConfig::Type(m.type);
+  c.rank = m.rank;
+  c.address = m.address;
+  for (uint32_t i = 0; i < 5; ++i) {
+    c.dims[i] = m.dims[i];
+    c.box[i] = m.box[i];
+    c.elementStrides[i] = m.elementStrides[i];
+    if (i > 0)
+      c.strides[i - 1] = m.strides[i - 1];
+  }
+  c.interleave = m.interleave;
+  c.swizzle = TensorMapConfig::Swizzle(m.swizzle);
+  c.fill = m.fill;
+  return c;
 }
 
 } // namespace fi::emulator

@@ -25,6 +25,8 @@ struct TensorMap {
   uint16_t box[5];
   uint8_t elementStrides[5];
   uint8_t type, rank, interleave, swizzle, fill;
+  /// tensormap.replace was here: whether it is a map is seen when it is used.
+  uint8_t replaced;
   uint32_t check;
 
   uint32_t checksum() const;
@@ -44,6 +46,9 @@ struct TensorMap {
 };
 static_assert(sizeof(TensorMap) <= 128);
 
+/// Whether a map may be; what is wrong otherwise.
+bool checkTensorMap(const TensorMapConfig &config, std::string &error);
+TensorMapConfig configOf(const TensorMap &map);
 uint32_t tensorElementBytes(TensorMapConfig::Type type);
 
 } // namespace fi::emulator

@@ -45,9 +45,7 @@ const BadMap badMaps[] = {
     {[](TensorMapConfig &m) { m.box[1] = 0; }, "box of 1 to 256 elements"},
     {[](TensorMapConfig &m) { m.box[0] = 4; }, "multiple of 16 bytes"},
     {[](TensorMapConfig &m) { m.box[0] = 72; }, "at most 128 bytes"},
-    {[](TensorMapConfig &m) {
-       m.swizzle = TensorMapConfig::Swizzle::Bytes32;
-     },
+    {[](TensorMapConfig &m) { m.swizzle = TensorMapConfig::Swizzle::Bytes32; },
      "at most 32 bytes"},
     {[](TensorMapConfig &m) { m.elementStrides[1] = 9; }, "stride of 1 to 8"},
     {[](TensorMapConfig &m) { m.interleave = 1; }, "interleave"},
@@ -159,12 +157,16 @@ TEST(Wgmma, AllShapes) {
     auto put = [&](uint32_t base, uint32_t row, uint32_t k, int v) {
       uint32_t at = base + row * 128 + k * f.bytes;
       at ^= (at / 128 % 8) * 16;
-      uint32_t bits = f.bytes == 2   ? (v == 2 ? 0x4000 : v == 1 ? 0x3c00 : 0xbc00)
-                      : f.bytes == 4 ? (v == 2   ? 0x40000000u
-                                        : v == 1 ? 0x3f800000u
-                                                 : 0xbf800000u)
+      uint32_t bits = f.bytes == 2        ? (v == 2   ? 0x4000
+                                             : v == 1 ? 0x3c00
+                                                      : 0xbc00)
+                      : f.bytes == 4      ? (v == 2   ? 0x40000000u
+                                             : v == 1 ? 0x3f800000u
+                                                      : 0xbf800000u)
                       : f.types[0] == 's' ? uint32_t(v) & 255
-                                          : (v == 2 ? 0x40 : v == 1 ? 0x38 : 0xb8);
+                                          : (v == 2   ? 0x40
+                                             : v == 1 ? 0x38
+                                                      : 0xb8);
       std::memcpy(memory + at, &bits, f.bytes);
     };
     auto pick = [&] {
@@ -208,11 +210,10 @@ TEST(Wgmma, AllShapes) {
           float value;
           if (f.resultWords == 2) {
             uint32_t h = got[t * count + i / 2] >> (i & 1) * 16 & 0xffff;
-            uint32_t bits = h & 0x7fff
-                                ? (h & 0x8000) << 16 |
-                                      ((h >> 10 & 31) + 112) << 23 |
-                                      (h & 0x3ff) << 13
-                                : 0;
+            uint32_t bits = h & 0x7fff ? (h & 0x8000) << 16 |
+                                             ((h >> 10 & 31) + 112) << 23 |
+                                             (h & 0x3ff) << 13
+                                       : 0;
             std::memcpy(&value, &bits, 4);
           } else if (f.types[0] == 's') {
             value = float(int32_t(got[t * count + i]));
@@ -271,14 +272,13 @@ std::string all(const LaunchResult &r) {
 void expectReport(const LaunchResult &r, ReportKind kind,
                   const std::string &words) {
   for (const Report &report : r.reports)
-    if (report.kind == kind &&
-        report.message.find(words) != std::string::npos)
+    if (report.kind == kind && report.message.find(words) != std::string::npos)
       return;
-  ADD_FAILURE() << "no " << nameOf(kind) << " with '" << words << "'"
-                << all(r);
+  ADD_FAILURE() << "no " << nameOf(kind) << " with '" << words << "'" << all(r);
 }
 
-const std::string init1 = "@%p0 mbarrier.init.shared.b64 [%r2], 1;\nbar.sync 0;\n";
+const std::string init1 =
+    "@%p0 mbarrier.init.shared.b64 [%r2], 1;\nbar.sync 0;\n";
 const std::string load16 =
     "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
     "[%r1], [%rd0], 16, [%r2];\n";
@@ -298,8 +298,9 @@ TEST(HopperReports, Mbarriers) {
                ReportKind::MbarrierFault, "count of 0");
   expectReport(runText(init1 + init1), ReportKind::MbarrierFault,
                "mbarrier.inval comes first");
-  expectReport(runText(init1 + "@%p0 st.shared.u32 [%r2+4], 1;\n" + waitFor("1")),
-               ReportKind::MbarrierFault, "was overwritten");
+  expectReport(
+      runText(init1 + "@%p0 st.shared.u32 [%r2+4], 1;\n" + waitFor("1")),
+      ReportKind::MbarrierFault, "was overwritten");
   expectReport(runText(init1 + "mbarrier.test_wait.parity.shared.b64 %p1, "
                                "[%r2], 2;"),
                ReportKind::MbarrierFault, "a parity of 2");
@@ -325,8 +326,9 @@ TEST(HopperReports, Mbarriers) {
 
 TEST(HopperReports, DeadlockNamesWhatIsPending) {
   LaunchResult r = runText(init1 + expect16 + waitFor("0"));
-  expectReport(r, ReportKind::Deadlock, "phase 0 (parity 0), with 0 of 1 "
-                                        "arrivals and 16 bytes pending");
+  expectReport(r, ReportKind::Deadlock,
+               "phase 0 (parity 0), with 0 of 1 "
+               "arrivals and 16 bytes pending");
   r = runText(init1 + waitFor("0"));
   expectReport(r, ReportKind::Deadlock,
                "with 1 of 1 arrivals and 0 bytes pending");
@@ -348,9 +350,10 @@ TEST(HopperReports, BulkCopies) {
                              32, "", seed);
     EXPECT_TRUE(r.ok()) << all(r);
     // Not waited for.
-    expectReport(runText(init1 + expect16 + load16 + "ld.shared.u32 %r3, [%r1];",
-                         32, "", seed),
-                 ReportKind::PendingCopy, "read of memory that an");
+    expectReport(
+        runText(init1 + expect16 + load16 + "ld.shared.u32 %r3, [%r1];", 32, "",
+                seed),
+        ReportKind::PendingCopy, "read of memory that an");
   }
   expectReport(runText(init1 + expect16 + load16), ReportKind::PendingCopy,
                "the block ends");
@@ -403,13 +406,14 @@ TEST(HopperReports, BulkCopies) {
 TEST(HopperReports, OneLaneArrivesForOthers) {
   // Warp 0 reads, its lane 0 arrives; warp 1 overwrites after that.
   auto text = [](const char *meet) {
-    return init1 + "st.shared.u32 [%r1+4], %r0;\n" // lanes overwrite each other
-                   "bar.sync 0;\nsetp.lt.u32 %p2, %r0, 32;\n@!%p2 bra OTHER;\n"
-                   "ld.shared.u32 %r3, [%r1+4];\n" +
-           meet +
-           "@%p0 mbarrier.arrive.shared.b64 _, [%r2];\nret;\nOTHER:\n" +
-           waitFor("0") + "setp.eq.u32 %p3, %r0, 32;\n"
-                          "@%p3 st.shared.u32 [%r1+4], 7;\n";
+    return init1 +
+           "st.shared.u32 [%r1+4], %r0;\n" // lanes overwrite each other
+           "bar.sync 0;\nsetp.lt.u32 %p2, %r0, 32;\n@!%p2 bra OTHER;\n"
+           "ld.shared.u32 %r3, [%r1+4];\n" +
+           meet + "@%p0 mbarrier.arrive.shared.b64 _, [%r2];\nret;\nOTHER:\n" +
+           waitFor("0") +
+           "setp.eq.u32 %p3, %r0, 32;\n"
+           "@%p3 st.shared.u32 [%r1+4], 7;\n";
   };
   auto races = [](const LaunchResult &r) {
     unsigned n = 0;
@@ -441,41 +445,44 @@ TEST(HopperReports, Wgmma) {
               wait = "wgmma.wait_group.sync.aligned 0;\n";
   std::string use = "add.u32 %r20, %r10, 1;\n";
   for (uint64_t seed : {0, 1, 2, 3}) {
-    LaunchResult r = runText(ready + fence + product() + commit + wait + use,
-                             128, "", seed);
+    LaunchResult r =
+        runText(ready + fence + product() + commit + wait + use, 128, "", seed);
     EXPECT_TRUE(r.ok()) << all(r);
-    expectReport(runText(ready + fence + product() + commit + use + wait, 128,
-                         "", seed),
-                 ReportKind::WgmmaFault,
-                 "'%r10' is read while a wgmma in flight has it as accumulator");
+    expectReport(
+        runText(ready + fence + product() + commit + use + wait, 128, "", seed),
+        ReportKind::WgmmaFault,
+        "'%r10' is read while a wgmma in flight has it as accumulator");
     expectReport(runText(ready + fence + product() + commit +
                              "st.shared.u32 [%r1], 1;\n" + wait,
                          128, "", seed),
                  ReportKind::PendingCopy, "is still reading");
   }
-  expectReport(runText(ready + fence + "mov.u32 %r11, 0;\n" + product() +
-                           commit + wait,
-                       128),
-               ReportKind::WgmmaFault, "'%r11' was touched since the last");
+  expectReport(
+      runText(ready + fence + "mov.u32 %r11, 0;\n" + product() + commit + wait,
+              128),
+      ReportKind::WgmmaFault, "'%r11' was touched since the last");
   expectReport(runText(ready + fence + product() + commit, 128),
                ReportKind::WgmmaFault, "wgmma.wait_group is missing");
   expectReport(runText(ready + product() + commit + wait, 128),
                ReportKind::WgmmaFault, "no wgmma.fence before");
   // A of registers may not be written before the product is done.
-  std::string registers =
-      "mov.u32 %r30, 0;\nmov.u32 %r31, 0;\nmov.u32 %r32, 0;\nmov.u32 %r33, 0;\n" +
-      fence +
-      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
-      "{%r10, %r11, %r12, %r13}, {%r30, %r31, %r32, %r33}, %rd1, %p3, 1, 1, 0;\n" +
-      commit;
-  EXPECT_TRUE(runText(ready + registers + wait + "mov.u32 %r31, 1;\n", 128).ok());
+  std::string registers = "mov.u32 %r30, 0;\nmov.u32 %r31, 0;\nmov.u32 %r32, "
+                          "0;\nmov.u32 %r33, 0;\n" +
+                          fence +
+                          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+                          "{%r10, %r11, %r12, %r13}, {%r30, %r31, %r32, %r33}, "
+                          "%rd1, %p3, 1, 1, 0;\n" +
+                          commit;
+  EXPECT_TRUE(
+      runText(ready + registers + wait + "mov.u32 %r31, 1;\n", 128).ok());
   expectReport(runText(ready + registers + "mov.u32 %r31, 1;\n" + wait, 128),
                ReportKind::WgmmaFault, "as source");
   // Half a group, other descriptors, products that one warp skips.
   expectReport(runText(ready + fence + product() + commit + wait, 64),
                ReportKind::WgmmaFault, "in no warpgroup");
-  expectReport(runText(ready + "shr.u32 %r5, %r0, 5;\ncvt.u64.u32 %rd3, %r5;\n"
-                               "add.u64 %rd1, %rd1, %rd3;\n" +
+  expectReport(runText(ready +
+                           "shr.u32 %r5, %r0, 5;\ncvt.u64.u32 %rd3, %r5;\n"
+                           "add.u64 %rd1, %rd1, %rd3;\n" +
                            fence + product() + commit + wait,
                        128),
                ReportKind::WgmmaFault, "different descriptors");
@@ -501,9 +508,9 @@ TEST(HopperReports, Registers) {
                        "setmaxnreg.dec.sync.aligned.u32 80;",
                        128, bounds),
                ReportKind::RegisterFault, "but the warp has 40");
-  expectReport(runText("setmaxnreg.inc.sync.aligned.u32 240;", 128,
-                       ".maxnreg 128"),
-               ReportKind::Deadlock, "waiting for registers: 0");
+  expectReport(
+      runText("setmaxnreg.inc.sync.aligned.u32 240;", 128, ".maxnreg 128"),
+      ReportKind::Deadlock, "waiting for registers: 0");
 }
 
 } // namespace

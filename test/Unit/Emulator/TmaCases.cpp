@@ -451,6 +451,20 @@ std::vector<KernelCase> tmaCases() {
     c.expected = e;
     cases.push_back(c);
   }
+  {
+    // Rows of 48 words; the map that is passed is of another tensor.
+    Words in = Numbers(37).words(20 * 48), e(256, 0);
+    for (uint32_t r = 0; r < 8; ++r)
+      for (uint32_t k = 0; k < 32; ++k)
+        if (15 + r < 20)
+          e[r * 32 + k] = in[(15 + r) * 48 + 4 + k];
+    KernelCase c = tmaCase("map_replace", {1}, 64);
+    c.arguments = {tensorMap(map2d(T::U32, 4, 40, 64, 32, 16, S::Bytes128), 4),
+                   input(Words(32, 0)), input(in), output(256),
+                   hidden(input(Words(40 * 64, 9)))};
+    c.expected = e;
+    cases.push_back(c);
+  }
   return cases;
 }
 

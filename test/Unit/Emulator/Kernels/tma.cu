@@ -219,3 +219,46 @@ KERNEL mbarrier_states(const uint32_t *in, uint32_t *out, int n) {
     }
   }
 }
+
+// A tensor map that the kernel makes from another: in shared memory, with another
+// address, another height, a box of eight rows and no swizzle; then it is used.
+KERNEL map_replace(MAP m, Map *global, const uint32_t *source, uint32_t *out) {
+  __shared__ __align__(128) Map copy;
+  __shared__ __align__(128) uint32_t tile[8 * 32];
+  __shared__ uint64_t bar;
+  int t = threadIdx.x;
+  if (t < 16)
+    copy.words[t] = m.words[t];
+  if (t == 0) {
+    init(shared(&bar), 1);
+    fenceInit();
+  }
+  __syncthreads();
+  if (t == 0) {
+    uint32_t a = shared(&copy);
+#define REPLACE(FIELD, TYPE, ...)                                                             \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0], " __VA_ARGS__ \
+               : "memory")
+    REPLACE("global_address", "b64", "%1;" ::"r"(a), "l"(source));
+    REPLACE("global_dim", "b32", "1, %1;" ::"r"(a), "r"(20));
+    REPLACE("global_stride", "b64", "0, %1;" ::"r"(a), "l"(uint64_t(192)));
+    REPLACE("box_dim", "b32", "1, %1;" ::"r"(a), "r"(8));
+    REPLACE("element_stride", "b32", "1, %1;" ::"r"(a), "r"(1));
+    REPLACE("swizzle_mode", "b32", "0;" ::"r"(a));
+    REPLACE("fill_mode", "b32", "0;" ::"r"(a));
+  }
+  __syncthreads();
+  if (t < 32)
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                 "aligned [%0], [%1], 128;" ::"l"(global),
+                 "r"(shared(&copy))
+                 : "memory");
+  if (t == 0) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global) : "memory");
+    expect(shared(&bar), 1024);
+    load2(shared(tile), global, shared(&bar), 4, 15);
+  }
+  wait(shared(&bar), 0);
+  for (int i = t; i < 256; i += blockDim.x)
+    out[i] = tile[i];
+}
