@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 using namespace fi::emulator;
 
@@ -36,6 +37,9 @@ usage: fi-emu FILE.ptx [options]
       zero:FILE.npy:T[N,M]  the same, filled with zeros first
       T:NUMBER              a number; T is i8 u8 i16 u16 i32 u32 i64 u64 f32 f64
       bytes:HEX             anything else
+      map:S:X[,Y...]:ARRAY  a tensor map over an array, which is one of the first
+                            four; boxes are X wide, swizzled by S bytes (0, 32,
+                            64, 128)
       null                  a null pointer
     T of arrays: also f16 bf16 e4m3 e5m2. bf16 is saved as <V2, bytes as |u1.
   --check                 report races, reads of unwritten memory, cp.async that was
@@ -95,9 +99,68 @@ struct Argument {
   std::string saveAs;
 };
 
+Argument parseArgument(Device &device, const std::string &text);
+
+/// map:SWIZZLE:BOX:ARRAY. Dimensions are those of the array, the last first.
+Argument parseMap(Device &device, const std::string &text) {
+  using T = TensorMapConfig::Type;
+  static const std::pair<const char *, T> types[] = {
+      {"|u1", T::U8},  {"|i1", T::U8},  {"<u2", T::U16}, {"<i2", T::U16},
+      {"<u4", T::U32}, {"<i4", T::I32}, {"<u8", T::U64}, {"<i8", T::I64},
+      {"<f2", T::F16}, {"<f4", T::F32}, {"<f8", T::F64}, {"<V2", T::BF16}};
+  size_t box = text.find(':', 4);
+  size_t rest = box == std::string::npos ? box : text.find(':', box + 1);
+  if (rest == std::string::npos)
+    die("expected map:SWIZZLE:BOX:ARRAY, but got '" + text + "'");
+  TensorMapConfig c;
+  uint64_t swizzle = parseNumber(text.substr(4, box - 4), "a swizzle");
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    die("expected a swizzle of 0, 32, 64 or 128 bytes, but got '" + text + "'");
+  for (uint64_t s = swizzle; s > 16; s /= 2)
+    c.swizzle = TensorMapConfig::Swizzle(uint32_t(c.swizzle) + 1);
+  Argument a = parseArgument(device, text.substr(rest + 1));
+  if (!a.address)
+    die("expected an array in '" + text + "'");
+  const std::vector<uint64_t> &shape = a.array.shape;
+  if (shape.empty() || shape.size() > 5)
+    die("expected an array of 1 to 5 dimensions in '" + text + "'");
+  bool known = false;
+  for (auto &[descr, type] : types)
+    if (a.array.descr == descr) {
+      c.type = type;
+      known = true;
+    }
+  if (!known)
+    die("there are no tensor maps of " + a.array.descr + ", in '" + text + "'");
+  c.rank = uint32_t(shape.size());
+  c.address = a.address;
+  uint64_t bytes = elementBytes(a.array.descr);
+  const char *p = text.c_str() + box + 1;
+  for (uint32_t i = 0; i < c.rank; ++i) {
+    c.dims[i] = shape[c.rank - 1 - i];
+    if (i > 0)
+      c.strides[i - 1] = bytes;
+    bytes *= c.dims[i];
+    char *end;
+    c.box[i] = uint32_t(std::strtoul(p, &end, 10));
+    if (end == p || *end != (i + 1 < c.rank ? ',' : ':'))
+      die("expected a box of " + std::to_string(c.rank) + " sizes in '" + text +
+          "'");
+    p = end + 1;
+  }
+  alignas(64) uint8_t map[tensorMapBytes];
+  std::string error;
+  if (!encodeTensorMap(c, map, error))
+    die(error + ", in '" + text + "'");
+  a.bytes.assign(map, map + sizeof(map));
+  return a;
+}
+
 Argument parseArgument(Device &device, const std::string &text) {
   Argument a;
   std::string error;
+  if (text.compare(0, 4, "map:") == 0)
+    return parseMap(device, text);
   auto upload = [&](bool defined) {
     size_t size = std::max<size_t>(a.array.bytes.size(), 1);
     a.address = device.memAlloc(size, error);
