@@ -301,20 +301,6 @@ Value NVVMLowering::laneRow(const RegisterLayout &layout) {
   return lanes == kLanes ? first : add(first, divide(lane, lanes));
 }
 
-Value NVVMLowering::isInside(const RegisterLayout &layout, int64_t column,
-                             int64_t columns) {
-  if (!layout.goesBeyond(column, columns))
-    return {};
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                               laneColumn(layout), index(columns - column));
-}
-
-Value NVVMLowering::columnOffset(const RegisterLayout &layout, int64_t column,
-                                 int64_t columns) {
-  Value last = index(columns - column - layout.getNeighbours());
-  return add(minimum(laneColumn(layout), last), column);
-}
-
 Value NVVMLowering::holder(FragAttr frag) {
   return frag.getHolders() == schedule.getWarps()
              ? warp
@@ -406,6 +392,8 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
 }
 
 LogicalResult NVVMLowering::lowerLoadRows(LoadRowsOp op) {
+  if (isRowAtom(layoutOf(op.getResult()).getFrag().getAtom()))
+    return loadOwnRows(op);
   const Argument &source = argumentOf(op.getSource());
   map.map(op.getResult(), loadTile(op.getType(), source, [&](Value row) {
             return rowOffset(source, row, op.getGroup(), /*clamp=*/true);
@@ -736,11 +724,5 @@ LogicalResult NVVMLowering::lowerGather(GatherOp op) {
     results.push_back(gatherElement(source, at));
   }
   map.map(op.getResult(), fromElements(results));
-  return success();
-}
-
-LogicalResult NVVMLowering::lowerLoadColumns(LoadColumnsOp op) {
-  map.map(op.getResult(), loadTile(op.getType(), argumentOf(op.getSource()),
-                                   [&](Value) { return index(0); }));
   return success();
 }

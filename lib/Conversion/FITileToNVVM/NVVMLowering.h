@@ -12,9 +12,9 @@
 //
 // The members are implemented by topic: FITileToNVVM.cpp (signature, control
 // flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
-// Copy.cpp (copies into shared memory), Buffers.cpp (tiles in it), Dot.cpp
-// (products of 16-bit types), DotCodes.cpp (those with bytes), DotF32.cpp
-// (products in f32).
+// Rows.cpp (lanes along rows), Copy.cpp (copies into shared memory),
+// Buffers.cpp (tiles in it), Dot.cpp (products of 16-bit types), DotCodes.cpp
+// (those with bytes), DotF32.cpp (products in f32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,7 +146,8 @@ private:
   /// part, lie in a tile of so many columns; null where all lanes' do.
   Value isInside(const RegisterLayout &layout, int64_t column, int64_t columns);
   /// What a lane adds to its row's offset to have its registers of columns from
-  /// `column` on; some columns of the tile for those that lie beyond it.
+  /// `column` on; of those that lie beyond a tile, where it has its first ones,
+  /// or some of the tile if these lie beyond it too.
   Value columnOffset(const RegisterLayout &layout, int64_t column,
                      int64_t columns);
   /// The warp whose part of a tile this warp has, and whether it is itself,
@@ -160,6 +161,7 @@ private:
                  const Argument &argument, Value rowLimit,
                  llvm::function_ref<Value(Value)> offsetOf, Value part = {});
   LogicalResult lowerLoadRows(LoadRowsOp op);
+  LogicalResult loadOwnRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerLoadScales(LoadScalesOp op);

@@ -142,18 +142,17 @@ fi_tile.package @aligned {arguments = [{name = "q"}, {name = "table"}], results 
 
 // -----
 
-// Rows over two warps: 16 bytes at once; of the last repeat, beyond the tile, some
-// column of the row is read, and nothing of it is added or stored.
+// Rows over two warps: 16 bytes at once; where the last repeat is beyond the tile a
+// lane reads its first columns again, and nothing of them is added or stored.
 #rows = #fi_tile.frag<row32, rep = [2, 2], warps = 1, column_warps = 2>
 #one = #fi_tile.slice<1, <row32, rep = [2, 1], warps = 1, column_warps = 2>>
 // CHECK-LABEL: llvm.func @shared_rows
 // CHECK-SAME: nvvm.reqntid = array<i32: 64>
 // CHECK: scf.for
 // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
-// CHECK: %[[LAST:.*]] = arith.minsi %[[COLUMN:.*]], %c256
-// CHECK: arith.addi %[[LAST]], %c512
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %c264
+// CHECK: arith.select %[[INSIDE]], %c512, %c0
 // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
-// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %c264
 // CHECK-COUNT-8: arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : f32
 // A warp's part of each of two rows, then that of the others.
 // CHECK-COUNT-10: nvvm.shfl.sync bfly

@@ -1,0 +1,92 @@
+//===- Rows.cpp - tiles with lanes along rows -----------------------------===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What atoms of rows have beside fragments of products: columns and rows beyond
+// the tile.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NVVMLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fi;
+using namespace fi::tile;
+
+Value NVVMLowering::isInside(const RegisterLayout &layout, int64_t column,
+                             int64_t columns) {
+  if (!layout.goesBeyond(column, columns))
+    return {};
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                               laneColumn(layout), index(columns - column));
+}
+
+Value NVVMLowering::columnOffset(const RegisterLayout &layout, int64_t column,
+                                 int64_t columns) {
+  Value first = laneColumn(layout);
+  if (column < layout.getRepeatColumns()) {
+    Value last = index(columns - column - layout.getNeighbours());
+    return add(minimum(first, last), column);
+  }
+  Value own = arith::SelectOp::create(b, loc, isInside(layout, column, columns),
+                                      index(column), index(0));
+  return add(first, own);
+}
+
+/// Lanes along rows read nothing of one another's: what is beyond a tile
+/// repeats a row, and columns, of the lane itself, or is 0 where it has none.
+/// So a kernel may write over what it has read.
+LogicalResult NVVMLowering::loadOwnRows(LoadRowsOp op) {
+  const Argument &source = argumentOf(op.getSource());
+  RegisterLayout layout = layoutOf(op.getResult());
+  FragAttr frag = layout.getFrag();
+  int64_t columns = op.getType().getDimSize(1);
+  Value count = itemField(Field::RowCount), first = laneRow(layout);
+  auto isValid = [&](Value row) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, count);
+  };
+  auto load = [&] {
+    return loadTile(op.getType(), source, [&](Value row) {
+      row = arith::SelectOp::create(b, loc, isValid(row), row, first);
+      return rowOffset(source, row, op.getGroup(), /*clamp=*/false);
+    });
+  };
+  Value hasAny;
+  if (frag.getWarps() > 1 || getAtomInfo(frag.getAtom()).rows > 1)
+    hasAny = isValid(first);
+  if (layout.overColumns() && layout.goesBeyond(0, columns)) {
+    Value inside = isInside(layout, 0, columns);
+    hasAny = hasAny ? arith::AndIOp::create(b, loc, hasAny, inside).getResult()
+                    : inside;
+  }
+  if (!hasAny) {
+    map.map(op.getResult(), load());
+    return success();
+  }
+  Type type = lowered(op.getType());
+  auto branch = scf::IfOp::create(b, loc, TypeRange{type}, hasAny,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, loc, load());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(
+        b, loc,
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult());
+  }
+  map.map(op.getResult(), branch.getResult(0));
+  return success();
+}
+
+LogicalResult NVVMLowering::lowerLoadColumns(LoadColumnsOp op) {
+  map.map(op.getResult(), loadTile(op.getType(), argumentOf(op.getSource()),
+                                   [&](Value) { return index(0); }));
+  return success();
+}
