@@ -141,7 +141,8 @@ class Gpu:
             values.append(addresses[i] if i in addresses else ctypes.c_uint32(argument))
             places.append(ctypes.addressof(values[-1]))
         pointers = (ctypes.c_void_p * max(len(places), 1))(*places)
-        if shared > 48 << 10:
+        # Static shared memory comes on top of it.
+        if shared > 32 << 10:
             most_dynamic_shared = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.call("cuFuncSetAttribute", function, most_dynamic_shared, shared)
         self.call("cuLaunchKernel", function, *grid, *block, shared, None, pointers, None)
