@@ -377,26 +377,63 @@ static void makeTwo(Draft &draft) {
   draft.scope = "";
 }
 
-/// A norm of rows, alone.
+/// A norm of rows, alone: of hidden states too, of sums, to codes.
 static void makeNorm(Draft &draft) {
   static const char *const elements[] = {"f32", "bf16", "f16"};
   static const char *const epsilons[] = {"1.0e-6", "0.5", "1.0e-5"};
+  static const char *const storages[] = {"f8E4M3FN", "f8E5M2", "i8"};
   static const int64_t rows[] = {1, 0, 3, 17, 64, 70};
+  static const int64_t dims[] = {520, 1032, 2048, 3000};
   draft.rows = draft.pick("norm.rows", rows);
-  std::string input = draft.rowsType(draft.keyDim, draft.queryElement),
-              output = draft.rowsType(draft.keyDim, draft.outputElement);
-  std::string op = "fi.rms_norm " + addQuery(draft, false) + " ";
+  if (draft.flag("norm.long", 4)) {
+    draft.keyDim = draft.pick("norm.dim", dims);
+    draft.kvHeads = draft.group = 1;
+  }
+  int64_t dim = draft.keyDim;
+  bool isLayer = draft.flag("norm.layer", 3);
+  std::string input = draft.rowsType(dim, draft.queryElement);
+  std::string op = (isLayer ? "fi.layer_norm " : "fi.rms_norm ") +
+                   addQuery(draft, false) + " ";
+  auto columns = [&](const std::string &clause, const std::string &name) {
+    std::string type = "tensor<" + std::to_string(dim) + "x" +
+                       draft.pick("norm." + clause, elements) + ">";
+    op += clause + "(" + draft.run(name, type, normal(1, {})) + " : " + type +
+          ") ";
+  };
+  std::string result = draft.fresh("y"), sum, sumType;
+  if (draft.flag("norm.add", 3)) {
+    std::string type = draft.rowsType(dim, draft.pick("norm.addend", elements));
+    op += "add(" +
+          draft.run("r", type, normal(1, {draft.rows, draft.heads(), dim})) +
+          " : " + type + ") ";
+    sum = draft.fresh("sum");
+    sumType = draft.rowsType(dim, draft.pick("norm.sum", elements));
+  }
   if (!draft.flag("norm.plain", 4)) {
-    std::string type = "tensor<" + std::to_string(draft.keyDim) + "x" +
-                       draft.pick("norm.weight", elements) + ">";
-    op += "weight(" + draft.run("w", type, normal(1, {})) + " : " + type + ") ";
-    if (draft.flag("norm.plus_one", 3))
+    columns("weight", "w");
+    if (!isLayer && draft.flag("norm.plus_one", 3))
       op += "plus_one ";
   }
-  std::string result = draft.fresh("y");
-  draft.add(result + " = " + op + "eps(" + draft.pick("norm.eps", epsilons) +
-            ") : " + input + " -> " + output);
+  if (isLayer && draft.flag("norm.bias"))
+    columns("bias", "b");
+  op += std::string("eps(") + draft.pick("norm.eps", epsilons) + ") ";
+  std::string output = draft.rowsType(dim, draft.outputElement);
+  if (draft.flag("norm.codes", 4)) {
+    std::string storage = draft.pick("norm.storage", storages);
+    std::string scales = "tensor<" + std::to_string(draft.heads()) + "xf32>";
+    output = draft.rowsType(dim, storage);
+    op += "to(!fi.scaled<" + storage + ", per = head, by = f32>) scales(" +
+          draft.run("s", scales,
+                    llvm::json::Object{
+                        {"random", "uniform"}, {"low", 0.01}, {"high", 0.1}}) +
+          " : " + scales + ") ";
+  }
+  bool hasSum = !sum.empty();
+  draft.add(result + (hasSum ? ", " + sum : "") + " = " + op + ": " + input +
+            " -> " + output + (hasSum ? ", " + sumType : ""));
   draft.result(result, output);
+  if (hasSum)
+    draft.result(sum, sumType);
 }
 
 static void drawPlans(Draft &draft) {

@@ -121,6 +121,7 @@ TEST(Programs, haveEveryAxis) {
                            "fi.merge_segments",
                            "scf.if",
                            "fi.rms_norm",
+                           "fi.layer_norm",
                            "fi.sorted",
                            "schedules(",
                            "x?x",
