@@ -85,10 +85,14 @@ void Parser::function(bool entry) {
       else if (name == "minnctapersm")
         placed.minBlocks = value;
     } else if (name == "reqnctapercluster") {
+      uint32_t line = token().line;
       lexer.next();
+      uint64_t blocks = 1;
       do
-        integer();
+        blocks *= integer();
       while (!failed && accept(','));
+      if (!failed && blocks != 1)
+        return failAt(line, "clusters of more than one block are not emulated");
     } else if (name == "pragma") {
       lexer.next();
       while (!failed && !token().is(';') && token().kind != Token::End)

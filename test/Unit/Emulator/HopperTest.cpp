@@ -497,6 +497,13 @@ TEST(HopperReports, Wgmma) {
                ReportKind::WgmmaFault, "base offset");
 }
 
+TEST(HopperReports, ClustersAreRefused) {
+  EXPECT_TRUE(runText("", 32, ".reqnctapercluster 1, 1, 1").ok());
+  EXPECT_NE(all(runText("", 32, ".explicitcluster\n.reqnctapercluster 2, 1, 1"))
+                .find("t.ptx:6: clusters of more than one block"),
+            std::string::npos);
+}
+
 TEST(HopperReports, Registers) {
   const char *bounds = ".maxntid 128\n.minnctapersm 1";
   // 65536 for 128 threads: the most that a thread has.
