@@ -268,6 +268,9 @@ Expected<Signature> SignatureBuilder::build() {
                             attention.getScoreRegion().empty() &&
                             attention.getQueryRegion().empty() &&
                             attention.getKeyRegion().empty();
+      if (auto cap =
+              dyn_cast_or_null<SoftcapAttr>(attention.getScoreAttrAttr()))
+        info.softcap = cap.getCap().getValueAsDouble();
       for (Value capture : attention.getCaptures())
         info.captures.push_back(argumentOf(capture));
       if (attention.getSink())

@@ -80,6 +80,8 @@ void fi::buildLLVMPipeline(OpPassManager &pm,
 void fi::buildPlacePipeline(OpPassManager &pm,
                             const PlacePipelineOptions &options) {
   OpPassManager &kernels = pm.nest<tile::KernelOp>();
+  kernels.addPass(tile::createFITileExpandMath());
+  kernels.addPass(tile::createFITileGatherBits());
   kernels.addPass(tile::createFITileCommuteScale());
   kernels.addPass(tile::createFITileSkipRescale());
   kernels.addPass(tile::createFITilePlaceOperands());

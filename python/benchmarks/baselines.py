@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from .contender import Contender, NotApplicable
+from .variants import Variant
 
 
 def versions():
@@ -236,11 +237,68 @@ class FlashAttention4(Contender):
         return self.o.view(self.batch.q.shape), None
 
 
+class Flex(Contender):
+    """PyTorch's flex_attention, compiled: the variant as functions of a score and of
+    positions, tiles left out by a mask of blocks."""
+
+    def __init__(self, batch):
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        row = batch.row
+        self.name, self.family = "PyTorch flex_attention", "flex_attention"
+        if not row.causal or row.kind != "prefill" or len(row.requests) > 1:
+            raise NotApplicable("measured on causal prefill of one request alone")
+        self.batch, what, captures = batch, row.what, batch.captures
+        count, length = row.requests[0]
+        sinks = what.sink(captures)
+
+        def score(s, b, h, q, k):
+            return what.scores(s, h, q + length - count, k, captures)
+
+        def mask(b, h, q, k):
+            return what.sees(q + length - count, k, captures)
+
+        blocks = create_block_mask(mask, None, None, count, length, device="cuda")
+        changes = type(what).scores is not Variant.scores
+
+        def attention(q, k, v):
+            made = flex_attention(
+                q, k, v, score_mod=score if changes else None, block_mask=blocks, enable_gqa=True,
+                return_lse=sinks is not None,
+            )
+            if sinks is None:
+                return made
+            o, lse = made
+            return (o * torch.sigmoid(lse - sinks[None, :, None])[..., None]).to(o.dtype)
+
+        self.function = torch.compile(attention, dynamic=False)
+        self.q = batch.q.unsqueeze(0).transpose(1, 2)
+        self.pairs = [tuple(t.unsqueeze(0) for t in batch.keys_of(0, copy)) for copy in range(len(batch.copies))]
+        self.o = None
+
+    def calls(self):
+        def call(k, v):
+            def run():
+                self.o = self.function(self.q, k, v)
+
+            return run
+
+        return [call(k, v) for k, v in self.pairs]
+
+    def outputs(self):
+        return self.o.transpose(1, 2).reshape(self.batch.q.shape), None
+
+
 def makers(batch, which):
     """[(name, maker)] of all that may run the row. `which`: of "sdpa", "flashinfer",
-    "fa4"."""
+    "fa4", "flex"."""
     row = batch.row
     found = []
+    if "flex" in which:
+        found.append(("PyTorch flex_attention", lambda: Flex(batch)))
+    if row.variant:
+        # The others have variants each in a way of its own, which nothing here speaks.
+        return found
     if "sdpa" in which:
         for backend in ("CUDNN_ATTENTION", "FLASH_ATTENTION"):
             found.append((f"SDPA {backend}", lambda b=backend: Sdpa(batch, b)))

@@ -30,6 +30,8 @@ class Batch:
         self.kv_indptr = self._indptr(pages)
         self.kv_indices = torch.randperm(sum(pages)).int()
         self.last_page_len = torch.tensor([(kv - 1) % page + 1 for kv in self.lengths], dtype=torch.int32)
+        #: What the variant captures.
+        self.captures = row.what.tensors(self)
         self.q = self._randn(row.query_tokens, row.query_heads, row.dim)
         #: Copies of keys and values, too large together for a cache: [pages, heads,
         #: page, dim], or [keys, heads, dim].
@@ -90,11 +92,19 @@ class Batch:
             group = row.query_heads // row.kv_heads
             q = self.q[first + rows].float().transpose(0, 1).reshape(row.kv_heads, group * len(rows), row.dim)
             scores = q @ k.float().transpose(1, 2) / math.sqrt(row.dim)
-            scores = scores.view(row.kv_heads, group, len(rows), length)
+            scores = scores.view(row.query_heads, len(rows), length)
+            head = torch.arange(row.query_heads, device="cuda")[:, None, None]
+            query = (rows + length - count)[None, :, None]
+            key = torch.arange(length, device="cuda")[None, None, :]
+            scores = row.what.scores(scores, head, query, key, self.captures)
             if row.causal:
-                seen = torch.arange(length, device="cuda")[None, :] <= (rows + length - count)[:, None]
-                scores = scores.masked_fill(~seen, -math.inf)
-            want = torch.softmax(scores, -1).flatten(1, 2) @ v.float()
+                scores = scores.masked_fill(~row.what.sees(query, key, self.captures), -math.inf)
+            sink = row.what.sink(self.captures)
+            if sink is not None:
+                # A key without a value.
+                scores = torch.cat([scores, sink[:, None, None].expand(-1, len(rows), 1)], -1)
+            weights = torch.softmax(scores, -1)[..., :length]
+            want = weights.reshape(row.kv_heads, group * len(rows), length) @ v.float()
             want = want.view(row.query_heads, len(rows), row.dim).transpose(0, 1)
             got = o[first + rows].float()
             # Errors relative to what the element type can tell of a value this large.

@@ -77,7 +77,7 @@ class Ours(Contender):
 
     def calls(self):
         def call(k, v):
-            arguments = (self.batch.q, k, v, *self.batch.scales)
+            arguments = (self.batch.q, k, v, *self.batch.scales, *self.batch.captures)
             return lambda: self.made.run(*arguments, out=self.o, lse=self.lse)
 
         return [call(k, v) for k, v in self.batch.copies]

@@ -8,6 +8,8 @@
 
 from dataclasses import dataclass
 
+from .variants import VARIANTS, Variant
+
 
 @dataclass(frozen=True)
 class Row:
@@ -25,6 +27,8 @@ class Row:
     dtype: str = "bf16"
     #: keys and values as codes of this type, with a scale for all of each; none if empty
     codes: str = ""
+    #: of variants.py; plain attention if empty
+    variant: str = ""
 
     @property
     def query_tokens(self):
@@ -35,9 +39,27 @@ class Row:
         return len(set(self.requests)) == 1
 
     @property
+    def what(self):
+        """The variant, of which a plain row has one too."""
+        return VARIANTS[self.variant] if self.variant else Variant()
+
+    @property
     def flop(self):
         pairs = sum(q * (kv - q) + q * (q + 1) / 2 if self.causal else q * kv for q, kv in self.requests)
-        return 4 * self.query_heads * self.dim * pairs
+        return 4 * self.query_heads * self.dim * pairs * self.visited_share()
+
+    def visited_share(self, tile_queries=32, tile_keys=64):
+        """How much of what a causal mask leaves is visited by tiles of that size: a
+        variant that leaves out keys is measured by the tiles that remain."""
+        if not self.causal or not self.variant:
+            return 1.0
+        plain = visited = 0
+        for q, kv in self.requests:
+            for query in range(0, q, tile_queries):
+                end = -(-min(kv, kv - q + query + tile_queries) // tile_keys)
+                plain += end
+                visited += end - self.what.first_key(kv - q + query) // tile_keys
+        return visited / plain
 
     @property
     def cache_bytes(self):
@@ -60,7 +82,8 @@ class Row:
         pages = f"p{self.page}" if self.page else "ragged"
         mask = "causal" if self.causal else "full"
         codes = f"_{self.codes}" if self.codes else ""
-        return f"{self.dtype}{codes}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}"
+        variant = f"_{self.variant}" if self.variant else ""
+        return f"{self.dtype}{codes}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}{variant}"
 
     def text(self, schedules=""):
         """The program at level 1. `schedules` is put into the attention as it is."""
@@ -77,7 +100,8 @@ class Row:
             view = f"!fi.ragged_kv<{kv}x{d}x{element}>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix"
             make = "fi.view.ragged %k, %v indptr(%kv_indptr : !ix)"
-        mask = "mask(#fi.causal) " if self.causal else ""
+        mask = self.what.clauses.format(heads=self.query_heads) + " " if self.causal else ""
+        captured = "".join(f", %{name}: {type.format(heads=self.query_heads)}" for name, type in self.what.arguments)
         schedules = schedules + " " if schedules else ""
         scales, scale_arguments = "", ""
         if self.codes:
@@ -89,7 +113,7 @@ class Row:
 !lse = tensor<?x{self.query_heads}xf32>
 fi.program @attention
     plan({tables})
-    run(%q: !q, %k: !pool, %v: !pool{scale_arguments}) -> (!q, !lse) {{
+    run(%q: !q, %k: !pool, %v: !pool{scale_arguments}{captured}) -> (!q, !lse) {{
   %kv = {make}{scales} : !pool, !pool -> !kv
   %o, %lse = fi.attention %q rows(%qo_indptr : !ix) over %kv scale({d**-0.5!r}) {mask}{schedules}: !q over !kv -> !q, !lse
   fi.return %o, %lse : !q, !lse
@@ -109,7 +133,7 @@ class NormRow:
     kind: str = "norm"
 
     # As if they were tokens of one request with one head, for the report.
-    query_heads, kv_heads, page, causal, codes = 1, 1, 0, False, ""
+    query_heads, kv_heads, page, causal, codes, variant = 1, 1, 0, False, "", ""
 
     @property
     def name(self):
@@ -162,11 +186,10 @@ class NormRow:
 """
 
 
-def _prefill(tokens, causal=True, page=0):
-    names = {1024: "1k", 4096: "4k", 16384: "16k"}
-    suffix = f"-p{page}" if page else ""
-    name = f"prefill-{names[tokens]}-{'causal' if causal else 'full'}{suffix}"
-    return Row(name, "prefill", ((tokens, tokens),), 32, 8, page, causal)
+def _prefill(tokens, causal=True, page=0, variant=""):
+    suffix = (f"-p{page}" if page else "") + (f"-{variant}" if variant else "")
+    name = f"prefill-{tokens // 1024}k-{'causal' if causal else 'full'}{suffix}"
+    return Row(name, "prefill", ((tokens, tokens),), 32, 8, page, causal, variant=variant)
 
 
 def _decode(name, batch, keys, heads, page=16, codes=""):
@@ -183,6 +206,8 @@ ROWS = (
     *(_prefill(tokens, causal) for tokens in (1024, 4096, 16384) for causal in (True, False)),
     _prefill(16384, page=16),
     _prefill(16384, page=1),
+    # What a variant costs: the rate of its row against that of the first of these.
+    *(_prefill(8192, variant=variant) for variant in ("", *VARIANTS)),
     _decode("bs64-4k", 64, 4096, (32, 8)),
     _decode("bs64-4k", 64, 4096, (32, 8), page=1),
     _decode("bs1-128k", 1, 131072, (64, 8)),

@@ -34,7 +34,7 @@ from .batch import Batch
 from .contender import TOLERANCE, NotApplicable, ours
 from .rows import select
 
-BASELINES = ("sdpa", "flashinfer", "fa4")
+BASELINES = ("sdpa", "flashinfer", "fa4", "flex")
 
 
 def prepare(name, make, verbose):
@@ -98,7 +98,7 @@ def measure_row(row, arguments):
     return {
         "name": row.name, "kind": row.kind, "requests": len(row.requests), "query_tokens": row.query_tokens,
         "heads": f"{row.query_heads}/{row.kv_heads}", "dim": row.dim, "dtype": row.dtype, "page": row.page,
-        "causal": row.causal, "flop": row.flop, "bytes": row.bytes,
+        "causal": row.causal, "variant": row.variant, "flop": row.flop, "bytes": row.bytes,
         "bound": "memory" if row.is_bound_by_memory else "compute",
         "cold": f"{len(batch.copies)} copies of {row.cache_bytes / 1e6:.1f} MB", "clocks_before": before,
         "clocks_after": after, "clocks_differ": None not in clocks and abs(clocks[0] - clocks[1]) > 0.03 * clocks[0],

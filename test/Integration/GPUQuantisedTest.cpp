@@ -73,6 +73,14 @@ INSTANTIATE_TEST_SUITE_P(
                                      Tiles{32, 32, 2, 1, 3, 96},
                                      Tiles{64, 32, 2, 2, 2, 32})));
 
+TEST(GPUQuantisedCodes, EveryOne) {
+  for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
+    for (const char *query : {"f16", "bf16", "f32"}) {
+      SCOPED_TRACE(std::string(codes) + ", " + query);
+      checkEveryCode(codes, query, [](Case &test) { test.on(on("sm_80")); });
+    }
+}
+
 TEST(GPUQuantisedAppend, Emulated) {
   for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
     for (const char *scales : {"tensor", "token"}) {

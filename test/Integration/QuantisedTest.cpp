@@ -46,29 +46,9 @@ TEST(Quantised8, UnusedSlots) {
 
 /// Numbers of the smallest and of the largest exponents.
 TEST(Quantised8, EveryCode) {
-  for (const char *type : {"f8E4M3FN", "f8E5M2", "i8"}) {
-    SCOPED_TRACE(type);
-    AttentionText text;
-    text.view = View::Contiguous;
-    text.isHND = false;
-    text.kvHeads = 1;
-    text.group = 1;
-    text.keyDim = text.valueDim = 64;
-    text.keys = text.values = type;
-    text.keyScales = text.valueScales = "tensor";
-    Case test(text.get(), {{4, 64}});
-    // Each value row has 64 codes; a key that only one row of queries sees.
-    test.giveNumber("ks", 0x1p-6).giveNumber("vs", 0.5);
-    test.adjust([](const Signature &signature, std::vector<HostValue> &inputs) {
-      const HostTensor &values = inputs[signature.find("v")].getTensor();
-      auto *bytes = static_cast<uint8_t *>(values.getData());
-      for (int64_t i = 0; i < values.getNumElements(); ++i) {
-        bytes[i] = static_cast<uint8_t>(i % 256);
-        double value = readFloat(bytes + i, values.getType());
-        if (!std::isfinite(value))
-          bytes[i] = 0;
-      }
-    });
-    test.check({{1}});
-  }
+  for (const char *type : {"f8E4M3FN", "f8E5M2", "i8"})
+    for (const char *query : {"f32", "bf16"}) {
+      SCOPED_TRACE(std::string(type) + ", " + query);
+      checkEveryCode(type, query, [](Case &) {});
+    }
 }

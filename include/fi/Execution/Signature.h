@@ -104,6 +104,8 @@ struct AttentionInfo {
   /// statistic is in base e, whether weights are not normalised.
   std::optional<double> scaleNumber;
   bool hasPlainScores = false;
+  /// The soft cap of scores; 0 if they have none (known from the text only).
+  double softcap = 0;
   /// Whether a region transforms queries or keys (known from the text only).
   bool hasTransforms = false;
   llvm::SmallVector<int, 2> captures, sinks;

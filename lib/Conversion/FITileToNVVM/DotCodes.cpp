@@ -35,20 +35,24 @@ using namespace fi::tile;
 /// The k of one mma with elements of 16 bits, and the n; bytes of 16 columns.
 static constexpr int64_t kMmaK = 16, kMmaN = 8;
 
-/// Both halves of a word times a power of two. There is a product of two bf16
-/// from sm_90 on, and a fused one before.
+/// Both halves of a word times a power of two, exactly, also of numbers that
+/// are not normal. As text: LLVM flushes products of f16 where those of f32
+/// are, and makes those of bf16 in f32, also of `llvm.fma` with nothing to add.
+/// Of two bf16 there is a product from sm_90 on, and a fused one before.
 Value NVVMLowering::multiply16(Value word, Type element, double factor) {
-  auto pair = VectorType::get({2}, element);
-  auto splat = [&](double value) -> Value {
-    return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(pair, b.getFloatAttr(element, value)));
-  };
-  Value x = LLVM::BitcastOp::create(b, loc, pair, word);
-  if (element.isF16())
-    x = arith::MulFOp::create(b, loc, x, splat(factor));
-  else
-    x = LLVM::FMAOp::create(b, loc, pair, x, splat(factor), splat(-0.0));
-  return LLVM::BitcastOp::create(b, loc, b.getI32Type(), x);
+  uint64_t bits = b.getFloatAttr(element, factor)
+                      .getValue()
+                      .bitcastToAPInt()
+                      .getZExtValue();
+  SmallVector<Value> operands = {word,
+                                 i32(static_cast<int32_t>(bits << 16 | bits))};
+  bool isFused = element.isBF16();
+  if (isFused)
+    operands.push_back(i32(static_cast<int32_t>(0x80008000))); // -0.0
+  return assembly(b.getI32Type(),
+                  isFused ? "fma.rn.bf16x2 $0, $1, $2, $3;"
+                          : "mul.f16x2 $0, $1, $2;",
+                  isFused ? "=r,r,r,r" : "=r,r,r", operands);
 }
 
 std::pair<Value, Value> NVVMLowering::splitCodes(Value word, Type code,

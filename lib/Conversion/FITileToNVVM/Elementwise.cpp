@@ -91,6 +91,16 @@ Value NVVMLowering::fromI32(Value value) {
 Value NVVMLowering::add32(Value a, int64_t c) {
   return c == 0 ? a : arith::AddIOp::create(b, loc, a, i32(c)).getResult();
 }
+Value NVVMLowering::assembly(Type result, StringRef text, StringRef constraints,
+                             ValueRange operands) {
+  return LLVM::InlineAsmOp::create(b, loc, result, operands, text, constraints,
+                                   /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false,
+                                   LLVM::tailcallkind::TailCallKind::None,
+                                   /*asm_dialect=*/LLVM::AsmDialectAttr(),
+                                   /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
 Value NVVMLowering::toIndex(Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
 }
@@ -149,16 +159,27 @@ LogicalResult NVVMLowering::lowerElementwise(Operation *op) {
                       getElementTypeOrSelf(op->getResult(0).getType())));
     return success();
   }
+  if (auto conversion = dyn_cast<arith::SIToFPOp>(op);
+      conversion && lowerColumnsToFloat(conversion))
+    return success();
   Operation *clone = b.clone(*op, map);
   for (OpResult result : clone->getResults())
     result.setType(lowered(result.getType()));
+  // Products and sums may be fused, as on a CPU.
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(clone)) {
+    auto fast = cast<arith::ArithFastMathInterface>(clone);
+    clone->setAttr(fast.getFastMathAttrName(),
+                   arith::FastMathFlagsAttr::get(
+                       b.getContext(), fast.getFastMathFlagsAttr().getValue() |
+                                           arith::FastMathFlags::contract));
+  }
   return success();
 }
 
 /// The bits of f8E5M2 are the upper half of an f16; those of f8E4M3FN are an
 /// f16's but for the last exponent bit and a factor of 2^8, which also holds
-/// for numbers that are not normal. What is no number becomes some number
-/// (QNT7).
+/// for numbers that are not normal; of f32, since such ones of f16 are flushed
+/// where those of f32 are. What is no number becomes some number (QNT7).
 Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
   auto type = cast<VectorType>(bytes.getType());
   VectorType words = type.clone(b.getI16Type());
@@ -192,7 +213,8 @@ Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
       b, loc, bits,
       constant(words, b.getI16IntegerAttr(static_cast<int16_t>(0xbfff))));
   Value numbers = arith::BitcastOp::create(b, loc, halves, bits);
-  Value factor = constant(halves, b.getF16FloatAttr(256));
+  numbers = arith::ExtFOp::create(b, loc, wide, numbers);
+  Value factor = constant(wide, b.getF32FloatAttr(256));
   return toElement(arith::MulFOp::create(b, loc, numbers, factor));
 }
 

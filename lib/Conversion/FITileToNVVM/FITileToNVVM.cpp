@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -191,6 +192,21 @@ LogicalResult NVVMLowering::lowerBlock(Block &block) {
 
 LogicalResult NVVMLowering::lowerOp(Operation *op) {
   loc = op->getLoc();
+  // Masks stay what they are by rows as long as they can.
+  if (auto comparison = dyn_cast<arith::CmpIOp>(op);
+      comparison && lowerComparison(comparison))
+    return success();
+  if (auto conjunction = dyn_cast<arith::AndIOp>(op);
+      conjunction && lowerConjunction(conjunction))
+    return success();
+  if (auto broadcast = dyn_cast<BroadcastOp>(op);
+      broadcast && broadcastMasks(broadcast))
+    return success();
+  SmallVector<Value> made = makeElements(op);
+  llvm::scope_exit forget([&] {
+    for (Value value : made)
+      map.erase(value);
+  });
   if (auto view = dyn_cast<ViewOp>(op)) {
     View &lowered = views[view.getResult()];
     for (Value pool : view.getPools())

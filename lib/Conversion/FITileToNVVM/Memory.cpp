@@ -702,6 +702,8 @@ Value NVVMLowering::gatherElement(const Argument &argument,
 }
 
 LogicalResult NVVMLowering::lowerGather(GatherOp op) {
+  if (op.getBits())
+    return lowerGatherBits(op);
   const Argument &source = argumentOf(op.getSource());
   SmallVector<Value> indices = llvm::map_to_vector(
       op.getIndices(), [&](Value value) { return scalar(value); });

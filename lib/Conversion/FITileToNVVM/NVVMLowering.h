@@ -22,6 +22,7 @@
 #define FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -103,6 +104,37 @@ private:
   Value neighbours(Value vector, int64_t first, int64_t count);
   /// Between accumulators of columns side by side and of even and odd ones.
   LogicalResult exchangeColumns(RelayoutOp op);
+
+  //===--- Integers that count columns (Columns.cpp) ----------------------===//
+
+  /// False if the integers do not grow evenly from column to column.
+  bool lowerColumnsToFloat(mlir::arith::SIToFPOp op);
+
+  //===--- Masks by rows (RowMasks.cpp) -----------------------------------===//
+
+  /// Which columns of a row are set, counted from the first that the lane has:
+  /// those from `least` to `most`, as far as these are given, and, if there are
+  /// `words`, those whose bits are set there, 32 a word. All i32.
+  struct RowMask {
+    Value least, most;
+    llvm::SmallVector<Value, 2> words;
+  };
+  /// One for each row of a lane, as registersByRow has them.
+  using RowMasks = llvm::SmallVector<RowMask, 4>;
+  /// What follows gives false where a tile of i1 is not of that form; else its
+  /// elements are made when they are used.
+  bool lowerComparison(mlir::arith::CmpIOp op);
+  bool lowerConjunction(mlir::arith::AndIOp op);
+  bool broadcastMasks(BroadcastOp op);
+  bool gatherRowBits(GatherOp op);
+  LogicalResult lowerGatherBits(GatherOp op);
+  /// Makes the elements of operands that are known as masks by rows alone;
+  /// returns those that hold for this operation only.
+  llvm::SmallVector<Value> makeElements(Operation *op);
+  Value elementsOf(const RowMasks &masks, const RegisterLayout &layout);
+  Value wordOf(const RowMask &mask, int64_t number);
+  Value greatest(Value a, Value b);
+  Value least(Value a, Value b);
 
   //===--- Memory (Memory.cpp) --------------------------------------------===//
 
@@ -310,6 +342,9 @@ private:
 
   //===--- Small builders -------------------------------------------------===//
 
+  /// PTX text without side effects.
+  Value assembly(mlir::Type result, llvm::StringRef text,
+                 llvm::StringRef constraints, mlir::ValueRange operands);
   Value index(int64_t value);
   Value i32(int64_t value);
   Value add(Value a, Value b);
@@ -348,6 +383,7 @@ private:
   /// Of the tables that a kernel looks up ahead.
   llvm::DenseMap<mlir::Type, int64_t> entryCounts;
   mlir::IRMapping map;
+  llvm::DenseMap<Value, RowMasks> rowMasks;
   Value itemsPointer, rangesPointer, countersPointer;
   Value beginItem, endItem, itemPointer;
   /// Checked kernels: the log of faults and the number of the item; else null.

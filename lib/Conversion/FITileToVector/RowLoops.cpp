@@ -655,8 +655,12 @@ Value KernelLowering::gatherVector(GatherOp op, ArrayRef<Value> indices) {
     return vector::BroadcastOp::create(b, loc, indexVector, value);
   };
   Value flat = splatVector(b.getIndexType(), 0), inRange;
+  int64_t width = op.getBits() ? element.getIntOrFloatBitWidth() : 1;
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value i = spread(index);
+    if (op.getBits())
+      i = arith::ShRSIOp::create(
+          b, loc, i, splatVector(b.getIndexType(), llvm::Log2_64(width)));
     // One unsigned comparison is both bounds.
     Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, i,
                                        spread(argument.sizes[dim]));
@@ -675,5 +679,13 @@ Value KernelLowering::gatherVector(GatherOp op, ArrayRef<Value> indices) {
   if (bytes)
     result =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
+  if (op.getBits()) {
+    Value bit = arith::AndIOp::create(b, loc, spread(indices[0]),
+                                      splatVector(b.getIndexType(), width - 1));
+    bit = arith::IndexCastOp::create(b, loc, vectorOf(read), bit);
+    result =
+        arith::TruncIOp::create(b, loc, vectorOf(b.getI1Type()),
+                                arith::ShRUIOp::create(b, loc, result, bit));
+  }
   return result;
 }

@@ -403,6 +403,11 @@ static void makeView(ViewOp op, Strand &strand) {
 static void gather(GatherOp op, Strand &strand) {
   const HostTensor &source = strand.tensor(op.getSource());
   bool floats = hasFloats(op.getType());
+  uint64_t width =
+      op.getBits()
+          ? getWidth(
+                cast<MemRefType>(op.getSource().getType()).getElementType())
+          : 0;
   Elements result;
   for (int64_t i = 0; i < countElements(op.getType()); ++i) {
     Indices indices;
@@ -410,7 +415,20 @@ static void gather(GatherOp op, Strand &strand) {
     for (auto [d, index] : llvm::enumerate(op.getIndices())) {
       const std::vector<int64_t> &values = strand.integers(index);
       indices.push_back(values[values.size() == 1 ? 0 : i]);
+      if (op.getBits())
+        indices.back() >>= llvm::Log2_64(width);
       inside &= indices.back() >= 0 && indices.back() < source.getSize(d);
+    }
+    if (op.getBits()) {
+      const std::vector<int64_t> &bits = strand.integers(op.getIndices()[0]);
+      uint64_t bit =
+          static_cast<uint64_t>(bits[bits.size() == 1 ? 0 : i]) % width;
+      result.integers.push_back(
+          inside &&
+                  (static_cast<uint64_t>(source.getInteger(indices)) >> bit & 1)
+              ? wrap(1, 1)
+              : 0);
+      continue;
     }
     if (floats)
       result.floats.push_back(inside ? source.getFloat(indices) : 0.0);

@@ -233,6 +233,24 @@ fi_tile.kernel @k(%x: memref<?xi32>, %i: index, %w: !fi_tile.work) schedule(#s) 
 // -----
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%x: memref<?xf32>, %i: index, %w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.gather' op expected bits of a row of i8, i16, i32 or i64, but got 'memref<?xf32>' [TILE6]}}
+  %0 = fi_tile.gather %x[%i] bits : memref<?xf32>, index -> i1
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%x: memref<?xi32>, %i: index, %w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.gather' op expected a result of 'i1', but got 'i32' [TILE6]}}
+  %0 = fi_tile.gather %x[%i] bits : memref<?xi32>, index -> i32
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%x: memref<?xi32>, %i: index, %w: !fi_tile.work) schedule(#s) {
   %kp = fi_tile.iota %i : tensor<1x64xindex>
   // expected-error @below {{'fi_tile.gather' op expected indices of type index, or tiles of index of the result's shape, but got 'tensor<1x64xindex>' [TILE6]}}

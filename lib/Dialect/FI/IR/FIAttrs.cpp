@@ -145,7 +145,10 @@ Value SoftcapAttr::buildScore(OpBuilder &b, Location loc,
   };
   Value scaled =
       arith::MulFOp::create(b, loc, arguments[0], constant(1.0 / cap));
-  Value tanh = math::TanhOp::create(b, loc, scaled);
+  // Multiplied by the cap, its error is absolute.
+  Value tanh = math::TanhOp::create(
+      b, loc, scaled,
+      arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::afn));
   return arith::MulFOp::create(b, loc, tanh, constant(cap));
 }
 

@@ -436,10 +436,20 @@ LogicalResult GatherOp::verify() {
                                     << getIndices().size() << " [TILE6]";
   auto tile = dyn_cast<RankedTensorType>(getType());
   Type element = tile ? tile.getElementType() : getType();
-  if (element != source.getElementType())
+  Type wanted = source.getElementType();
+  if (getBits()) {
+    auto word = dyn_cast<IntegerType>(wanted);
+    if (source.getRank() != 1 || !word ||
+        !llvm::isPowerOf2_32(word.getWidth()) || word.getWidth() < 8 ||
+        word.getWidth() > 64)
+      return emitOpError(
+                 "expected bits of a row of i8, i16, i32 or i64, but got ")
+             << source << " [TILE6]";
+    wanted = IntegerType::get(getContext(), 1);
+  }
+  if (element != wanted)
     return emitOpError("expected a result of ")
-           << source.getElementType() << ", but got " << getType()
-           << " [TILE6]";
+           << wanted << ", but got " << getType() << " [TILE6]";
   for (Value index : getIndices()) {
     auto indexTile = dyn_cast<RankedTensorType>(index.getType());
     bool fits = indexTile ? tile && indexTile.getShape() == tile.getShape() &&

@@ -7,7 +7,7 @@
 //
 // A positive factor changes no order and leaves -inf alone, so that it may come
 // after masks and maxima: then only the subtraction multiplies, and both are
-// one instruction.
+// one instruction. A constant term may come later still, to one number a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,11 +75,125 @@ struct ScaleAfterMax : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// The constant term of a sum with equal finite elements that may be added
+/// later.
+std::optional<APFloat> freeTerm(arith::AddFOp sum) {
+  DenseElementsAttr dense;
+  if (!sum ||
+      !bitEnumContainsAll(sum.getFastmath(), arith::FastMathFlags::reassoc) ||
+      !matchPattern(sum.getRhs(), m_Constant(&dense)) || !dense.isSplat())
+    return std::nullopt;
+  APFloat term = dense.getSplatValue<APFloat>();
+  if (!term.isFinite())
+    return std::nullopt;
+  return term;
+}
+
+arith::AddFOp addLater(PatternRewriter &rewriter, Location loc, Value x,
+                       const APFloat &term) {
+  return arith::AddFOp::create(
+      rewriter, loc, x, splat(rewriter, loc, x.getType(), term),
+      arith::FastMathFlagsAttr::get(rewriter.getContext(),
+                                    arith::FastMathFlags::reassoc |
+                                        arith::FastMathFlags::contract));
+}
+
+/// mask(x + c) becomes mask(x) + c, max(x + c) becomes max(x) + c.
+struct TermAfterMask : OpRewritePattern<MaskOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MaskOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getScores().getDefiningOp<arith::AddFOp>();
+    std::optional<APFloat> term = freeTerm(sum);
+    if (!term)
+      return rewriter.notifyMatchFailure(op, "not a constant term");
+    auto mask =
+        MaskOp::create(rewriter, op.getLoc(), sum.getLhs(), op.getVisible());
+    rewriter.replaceOp(op, addLater(rewriter, op.getLoc(), mask, *term));
+    return success();
+  }
+};
+struct TermAfterMax : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getSource().getDefiningOp<arith::AddFOp>();
+    std::optional<APFloat> term = freeTerm(sum);
+    if (op.getKind() != ReduceKind::Max || !term)
+      return rewriter.notifyMatchFailure(op, "not a constant term");
+    auto top = ReduceOp::create(rewriter, op.getLoc(), op.getType(),
+                                op.getKind(), sum.getLhs());
+    rewriter.replaceOp(op, addLater(rewriter, op.getLoc(), top, *term));
+    return success();
+  }
+};
+
+/// (x + c) * d becomes x * d + c * d.
+struct TermAfterProduct : OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddFOp>();
+    std::optional<APFloat> term = freeTerm(sum);
+    std::optional<APFloat> factor = positiveFactor(op);
+    if (!term || !factor)
+      return rewriter.notifyMatchFailure(op, "not a constant term and factor");
+    Location loc = op.getLoc();
+    Value x = sum.getLhs();
+    APFloat product = *term;
+    product.multiply(*factor, APFloat::rmNearestTiesToEven);
+    x = arith::MulFOp::create(rewriter, loc, x, op.getRhs());
+    rewriter.replaceOp(op, addLater(rewriter, loc, x, product));
+    return success();
+  }
+};
+
+/// (x * a) * c becomes x * (a * c), where a is a power of two: nothing is
+/// rounded otherwise.
+struct MergeFactors : OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getLhs().getDefiningOp<arith::MulFOp>();
+    std::optional<APFloat> factor = positiveFactor(op);
+    std::optional<APFloat> other = inner ? positiveFactor(inner) : std::nullopt;
+    if (!factor || !other || other->getExactLog2() == INT_MIN)
+      return rewriter.notifyMatchFailure(op, "not a power of two");
+    factor->multiply(*other, APFloat::rmNearestTiesToEven);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(
+        op, inner.getLhs(),
+        splat(rewriter, op.getLoc(), op.getType(), *factor));
+    return success();
+  }
+};
+
+/// (x + c) - m becomes x - (m - c), where m is one number a row.
+struct TermToSubtrahend : OpRewritePattern<arith::SubFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::SubFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddFOp>();
+    auto spread = op.getRhs().getDefiningOp<BroadcastOp>();
+    std::optional<APFloat> term = freeTerm(sum);
+    if (!term || !spread)
+      return rewriter.notifyMatchFailure(op, "not a constant term");
+    Location loc = op.getLoc();
+    Value row = spread.getSource();
+    row = arith::SubFOp::create(rewriter, loc, row,
+                                splat(rewriter, loc, row.getType(), *term));
+    row = BroadcastOp::create(rewriter, loc, op.getType(), row);
+    rewriter.replaceOpWithNewOp<arith::SubFOp>(op, sum.getLhs(), row);
+    return success();
+  }
+};
+
 struct CommuteScalePass
     : fi::tile::impl::FITileCommuteScaleBase<CommuteScalePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ScaleAfterMask, ScaleAfterMax>(&getContext());
+    patterns.add<ScaleAfterMask, ScaleAfterMax, TermAfterMask, TermAfterMax,
+                 TermAfterProduct, TermToSubtrahend, MergeFactors>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     // x * c - m is one instruction.

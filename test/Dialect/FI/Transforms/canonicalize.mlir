@@ -14,7 +14,7 @@
 // CHECK-SAME: score(%[[S:.*]]: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index) {
 // CHECK-NEXT: %[[R:.*]] = arith.constant 0.0333333351 : f32
 // CHECK-NEXT: %[[D:.*]] = arith.mulf %[[S]], %[[R]] : f32
-// CHECK-NEXT: %[[T:.*]] = math.tanh %[[D]] : f32
+// CHECK-NEXT: %[[T:.*]] = math.tanh %[[D]] fastmath<afn> : f32
 // CHECK-NEXT: %[[C:.*]] = arith.constant 3.000000e+01 : f32
 // CHECK-NEXT: %[[V:.*]] = arith.mulf %[[T]], %[[C]] : f32
 // CHECK-NEXT: fi.yield %[[V]] : f32

@@ -47,3 +47,40 @@ fi_tile.kernel @others(%x: memref<?x1x16xf32>, %o: memref<?x1xf32>, %w: !fi_tile
   }
   fi_tile.return
 }
+
+// A term that may be added later goes behind mask, maximum and factor, to the subtrahend;
+// factors become one if one is a power of two.
+// CHECK-LABEL: fi_tile.kernel @terms
+fi_tile.kernel @terms(%x: memref<?x1x16xf32>, %o: memref<?x1xf32>, %d: memref<?x1x16xf32>, %w: !fi_tile.work) schedule(#s) {
+  %two = arith.constant dense<2.0> : tensor<16x16xf32>
+  %three = arith.constant dense<3.0> : tensor<16x16xf32>
+  fi_tile.for_items %it in %w {
+    // CHECK: %[[S:.*]] = fi_tile.load_rows
+    %s = fi_tile.load_rows %x[%it] group 1 : memref<?x1x16xf32> -> tensor<16x16xf32>
+    %v = arith.cmpf ogt, %s, %two : tensor<16x16xf32>
+    // CHECK: %[[M:.*]] = fi_tile.mask %[[S]]
+    // CHECK: %[[Y:.*]] = arith.mulf %[[M]], %[[SIX:.*]] fastmath<contract>
+    // CHECK: %[[TOP:.*]] = fi_tile.reduce max %[[M]]
+    // CHECK: %[[N:.*]] = arith.mulf %[[TOP]]
+    // CHECK: %[[R:.*]] = arith.addf %[[N]], %[[THREE:.*]] fastmath<reassoc,contract> : tensor<16x1xf32>
+    // CHECK: %[[L:.*]] = arith.subf %[[R]], %[[THREE]] : tensor<16x1xf32>
+    // CHECK: %[[B:.*]] = fi_tile.broadcast %[[L]]
+    // CHECK: arith.subf %[[Y]], %[[B]] fastmath<contract>
+    %a = arith.mulf %s, %two : tensor<16x16xf32>
+    %t = arith.addf %a, %three fastmath<reassoc> : tensor<16x16xf32>
+    %y = arith.mulf %t, %three : tensor<16x16xf32>
+    %m = fi_tile.mask %y where %v : tensor<16x16xf32>, tensor<16x16xi1>
+    %n = fi_tile.reduce max %m : tensor<16x16xf32> -> tensor<16x1xf32>
+    %b = fi_tile.broadcast %n : tensor<16x1xf32> -> tensor<16x16xf32>
+    %e = arith.subf %m, %b : tensor<16x16xf32>
+    // Without the flag it stays where it is.
+    // CHECK: %[[K:.*]] = arith.addf %[[S]], %{{.*}} : tensor<16x16xf32>
+    // CHECK: fi_tile.reduce max %[[K]]
+    %k = arith.addf %s, %three : tensor<16x16xf32>
+    %p = fi_tile.reduce max %k : tensor<16x16xf32> -> tensor<16x1xf32>
+    fi_tile.store_rows %e, %d[%it] group 1 : tensor<16x16xf32>, memref<?x1x16xf32>
+    fi_tile.store_rows %n, %o[%it] group 1 : tensor<16x1xf32>, memref<?x1xf32>
+    fi_tile.store_rows %p, %o[%it] group 1 : tensor<16x1xf32>, memref<?x1xf32>
+  }
+  fi_tile.return
+}

@@ -289,12 +289,17 @@ def FITile_GatherOp : FITile_Op<"gather", [MemoryEffects<[MemRead]>]> {
     Indices are scalars or tiles of the result's shape. An index out of range
     reads 0. All-scalar indices give a scalar.
 
+    With `bits` the source is a row of integers, of which the index counts bits, those
+    of a word from the least significant one on; the result is i1.
+
     Example: `%x = fi_tile.gather %doc[%req, %kp] : memref<?x?xi32>, index, tensor<1x64xindex> -> tensor<1x64xi32>`
+    Example: `%b = fi_tile.gather %mask[%i] bits : memref<?xi32>, tensor<128x64xindex> -> tensor<128x64xi1>`
   }];
-  let arguments = (ins AnyMemRef:$source, Variadic<AnyType>:$indices);
+  let arguments = (ins AnyMemRef:$source, Variadic<AnyType>:$indices,
+                       UnitAttr:$bits);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` attr-dict `:` type($source)
+    $source `[` $indices `]` (`bits` $bits^)? attr-dict `:` type($source)
     (`,` type($indices)^)? `->` type($result)
   }];
   let hasVerifier = 1;

@@ -62,14 +62,69 @@ def FITileLegalizeDtypes : Pass<"fi-tile-legalize-dtypes", "::fi::tile::KernelOp
   ];
 }
 
+def FITileExpandMath : Pass<"fi-tile-expand-math", "::fi::tile::KernelOp"> {
+  let summary = "Compute functions by powers of two";
+  let description = [{
+    What a target has instructions for, powers of two and reciprocals, takes the place of
+    `math.tanh` of f32 tiles, where its flag `afn` allows an approximation: `1 - 2 / (1 +
+    2^(2 x / ln 2))`, whose error is absolute, a few units of 2^-23, and not relative to
+    small results. A constant factor of the operand is multiplied with that of the power.
+
+    Numeric effect: an error of some 2^-22 of each result.
+
+    ```mlir
+    %x = arith.mulf %s, %c : tensor<128x64xf32>
+    %t = math.tanh %x fastmath<afn> : tensor<128x64xf32>
+    ```
+    becomes
+    ```mlir
+    %x = arith.mulf %s, %d : tensor<128x64xf32>
+    %p = math.exp2 %x fastmath<afn> : tensor<128x64xf32>
+    %n = arith.subf %minus_one, %p : tensor<128x64xf32>
+    %r = arith.divf %one, %n fastmath<arcp,afn> : tensor<128x64xf32>
+    %y = arith.mulf %r, %two fastmath<reassoc,contract> : tensor<128x64xf32>
+    %t = arith.addf %y, %one fastmath<reassoc,contract> : tensor<128x64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::fi::tile::FITileDialect"
+  ];
+}
+
+def FITileGatherBits : Pass<"fi-tile-gather-bits", "::fi::tile::KernelOp"> {
+  let summary = "Gather bits of words as such";
+  let description = [{
+    A bit that is taken out of a gathered word by arithmetic becomes a bit that is
+    gathered, of which code knows that neighbours come out of the same word.
+
+    Numeric effect: none.
+
+    ```mlir
+    %w = arith.divui %i, %c32 : tensor<128x64xindex>
+    %x = fi_tile.gather %mask[%w] : memref<?xi32>, tensor<128x64xindex> -> tensor<128x64xi32>
+    %r = arith.remui %i, %c32 : tensor<128x64xindex>
+    %s = arith.index_cast %r : tensor<128x64xindex> to tensor<128x64xi32>
+    %y = arith.shrui %x, %s : tensor<128x64xi32>
+    %m = arith.trunci %y : tensor<128x64xi32> to tensor<128x64xi1>
+    ```
+    becomes
+    ```mlir
+    %m = fi_tile.gather %mask[%i] bits : memref<?xi32>, tensor<128x64xindex> -> tensor<128x64xi1>
+    ```
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
 def FITileCommuteScale : Pass<"fi-tile-commute-scale", "::fi::tile::KernelOp"> {
   let summary = "Scale scores after masks and maxima";
   let description = [{
     A positive constant factor of scores moves behind `fi_tile.mask` and
     `fi_tile.reduce max`, where it multiplies one value per row; what remains of it,
-    in the difference to the subtrahend, may be contracted with that.
+    in the difference to the subtrahend, may be contracted with that. So does a constant
+    term, where its sum has the flag `reassoc`: it joins the subtrahend.
 
-    Numeric effect: contracts one product and difference.
+    Numeric effect: contracts one product and difference, adds constant terms later.
 
     ```mlir
     %x = arith.mulf %s, %c : tensor<128x64xf32>
