@@ -258,6 +258,8 @@ class Flex(Contender):
         def mask(b, h, q, k):
             return what.sees(q + length - count, k, captures)
 
+        # What is compiled for one row is no use to another.
+        torch.compiler.reset()
         blocks = create_block_mask(mask, None, None, count, length, device="cuda")
         changes = type(what).scores is not Variant.scores
 
