@@ -311,6 +311,14 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   itemPointer =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
+  // A kernel of rows alone waits for its item and for its rows and has nothing
+  // else to do: it loads at once what says where the rows are.
+  itemFields.clear();
+  if (!op.getBody().walk([](ForKeysOp) { return WalkResult::interrupt(); })
+           .wasInterrupted())
+    for (Field field :
+         {Field::RowCount, Field::RowBegin, Field::QBegin, Field::KVHead})
+      itemFields[field] = itemField(field);
   // Surplus items of a graph-safe plan have no rows (docs/abi.md).
   Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                     itemField(Field::RowCount), index(0));

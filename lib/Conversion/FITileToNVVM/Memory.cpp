@@ -37,6 +37,8 @@ Value NVVMLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
 }
 
 Value NVVMLowering::itemField(Field field) {
+  if (auto loaded = itemFields.find(field); loaded != itemFields.end())
+    return loaded->second;
   ItemFieldPlace place = getItemFieldPlace(field);
   return loadField(itemPointer, place.offset, place.bits);
 }

@@ -386,6 +386,8 @@ private:
   llvm::DenseMap<Value, RowMasks> rowMasks;
   Value itemsPointer, rangesPointer, countersPointer;
   Value beginItem, endItem, itemPointer;
+  /// Fields of the item that were loaded at once.
+  llvm::DenseMap<Field, Value> itemFields;
   /// Checked kernels: the log of faults and the number of the item; else null.
   Value logPointer, itemNumber;
   Argument stateOutput, stateStatistic;
