@@ -314,7 +314,8 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   // A kernel of rows alone waits for its item and for its rows and has nothing
   // else to do: it loads at once what says where the rows are.
   itemFields.clear();
-  if (!op.getBody().walk([](ForKeysOp) { return WalkResult::interrupt(); })
+  if (!op.getBody()
+           .walk([](ForKeysOp) { return WalkResult::interrupt(); })
            .wasInterrupted())
     for (Field field :
          {Field::RowCount, Field::RowBegin, Field::QBegin, Field::KVHead})
