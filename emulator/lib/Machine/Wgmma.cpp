@@ -64,6 +64,25 @@ std::vector<uint32_t> linesOf(const WgmmaForm &form, const WgmmaOp &op) {
   return lines;
 }
 
+/// Whether all that a matrix may take lies in [begin, end): quick, and false
+/// where only the sixteen bytes themselves can tell.
+bool surelyInside(const MatrixLayout &m, uint32_t last, uint32_t depth,
+                  uint64_t begin, uint64_t end) {
+  // The last row of eight and the last sixteen bytes of a row.
+  uint32_t rows = m.alongK ? last : depth - 1;
+  uint32_t c = (m.alongK ? depth - 1 : last) / m.elements;
+  uint64_t most =
+      uint64_t(m.start) + 7 * m.pitch + uint64_t(rows / 8) * m.group +
+      std::min(c, m.chunks - 1) * 16 + uint64_t(c / m.chunks) * m.next + 16;
+  // The swizzle moves within 128 bytes.
+  uint64_t least = m.start;
+  if (m.swizzle) {
+    least &= ~uint64_t(127);
+    most = (most + 127) & ~uint64_t(127);
+  }
+  return least >= begin && most <= end;
+}
+
 void compute(Warp &w, const WgmmaOp &op) {
   const Inst &in = w.code[op.inst];
   const WgmmaForm &form = *reinterpret_cast<const WgmmaForm *>(in.list);
@@ -238,13 +257,19 @@ void wgmmaIssue(Warp &w, const Inst &in, const WgmmaForm &form, WgmmaOp &op) {
   }
   // Everything that is read lies in the block's memory.
   uint64_t begin = sharedBase, end = begin + w.cta->sharedBytes;
-  std::vector<uint32_t> lines = linesOf(form, op);
+  bool inside = surelyInside(op.b, form.n - 1, form.k, begin, end) &&
+                (form.fromRegisters ||
+                 surelyInside(op.a, op.rank * 16 + 15, form.k, begin, end));
+  std::vector<uint32_t> lines;
+  if (l.checker || !inside)
+    lines = linesOf(form, op);
   uint32_t least = ~0u, most = 0;
-  for (uint32_t a : lines) {
-    least = std::min(least, a);
-    most = std::max(most, a);
-  }
-  if (least < begin || uint64_t(most) + 16 > end) {
+  if (!inside)
+    for (uint32_t a : lines) {
+      least = std::min(least, a);
+      most = std::max(most, a);
+    }
+  if (!inside && (least < begin || uint64_t(most) + 16 > end)) {
     l.addReport(w, inst, ReportKind::OutOfBounds, fullMask,
                 "wgmma reads shared memory from " + hex32(least) + " to " +
                     hex32(most + 16) + "; the block has " +

@@ -486,6 +486,11 @@ TEST(HopperReports, Wgmma) {
                            fence + product() + commit + wait,
                        128),
                ReportKind::WgmmaFault, "different descriptors");
+  // Beyond the block's memory, and up to its end.
+  expectReport(runText(ready + "mov.u64 %rd1, 0x4000004000010440;\n" + fence +
+                           product() + commit + wait,
+                       128),
+               ReportKind::OutOfBounds, "wgmma reads shared memory");
   LaunchResult skipped =
       runText(ready + "setp.lt.u32 %p4, %r0, 96;\n@!%p4 bra L;\n" + fence +
                   product() + commit + wait + "L:",
