@@ -36,6 +36,7 @@ void fi::buildTilePipeline(OpPassManager &pm,
   legalize.bf16Dot = options.bf16Dot;
   legalize.f16Dot = options.f16Dot;
   kernels.addPass(tile::createFITileLegalizeDtypes(legalize));
+  kernels.addPass(tile::createFITileGatherBits());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
 }
@@ -81,7 +82,6 @@ void fi::buildPlacePipeline(OpPassManager &pm,
                             const PlacePipelineOptions &options) {
   OpPassManager &kernels = pm.nest<tile::KernelOp>();
   kernels.addPass(tile::createFITileExpandMath());
-  kernels.addPass(tile::createFITileGatherBits());
   kernels.addPass(tile::createFITileCommuteScale());
   kernels.addPass(tile::createFITileSkipRescale());
   kernels.addPass(tile::createFITilePlaceOperands());

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatedExecutor.h"
-#include "fi/Support/Random.h"
+#include "PackedMasks.h"
 
 using namespace fi;
 using namespace fi::test;
@@ -306,55 +306,14 @@ TEST(GPURegions, Captures) {
       .check(plans());
 }
 
-/// Bits of words of either width, one for each row and key, behind others and
-/// beyond the end, alone and with a window: positions may lie before the first
-/// bit.
 TEST(GPURegions, PackedMasks) {
-  struct Words {
-    const char *type, *width;
-    bool isNarrow;
-  };
-  for (const Words &words : {Words{"i32", "32", false}, Words{"i8", "8", true}})
-    for (const char *masks : {"", "mask(#fi.window<left = 40, right = 3>)"}) {
-      SCOPED_TRACE(std::string(words.type) + " " + masks);
-      std::string type = std::string("tensor<?x") + words.type + ">";
-      AttentionText text = attention("bf16", kTiles);
-      text.clauses =
-          "captures(%w = %words : " + type +
-          ", %b = %begin : tensor<?xi32>)\n" + masks +
-          maskRegion("%first = fi.load %b[%req] : tensor<?xi32>\n"
-                     "%start = arith.index_cast %first : i32 to index\n"
-                     "%keys = arith.constant 71 : index\n"
-                     "%before = arith.muli %qp, %keys : index\n"
-                     "%row = arith.addi %start, %before : index\n"
-                     "%bit = arith.addi %row, %kp : index\n"
-                     "%width = arith.constant " +
-                     std::string(words.width) +
-                     " : index\n"
-                     "%at = arith.divui %bit, %width : index\n"
-                     "%in = arith.remui %bit, %width : index\n"
-                     "%by = arith.index_cast %in : index to " +
-                     words.type +
-                     "\n"
-                     "%word = fi.load %w[%at] : " +
-                     type + "\n%moved = arith.shrui %word, %by : " +
-                     words.type + "\n%m = arith.trunci %moved : " + words.type +
-                     " to i1\nfi.yield %m : i1") +
-          " schedules([" + schedule(kTiles) + "])";
-      text.planArguments = ", %begin: tensor<?xi32>";
-      text.runArguments = ", %words: " + type;
-      Case test(text.get(), batch());
-      test.give("begin", integers({-1000, 0, 5, 3000, 64, 31}));
-      Random random(11);
-      // Too few for the last rows.
-      HostTensor bits =
-          HostTensor(words.isNarrow ? DType::I8 : DType::I32, {900});
-      for (int64_t i = 0; i < bits.getNumElements(); ++i)
-        bits.setInteger({i}, static_cast<int32_t>(random.next()));
-      test.give("words", bits);
-      test.on(emulate).check(plans());
-      test.on(interpret).check(plans());
-    }
+  std::string tiles = " schedules([" + schedule(kTiles) + "])";
+  checkPackedMasks(
+      attention("bf16", kTiles), tiles, batch(),
+      [](Case &test) { test.on(emulate); }, plans());
+  checkPackedMasks(
+      attention("bf16", kTiles), tiles, batch(),
+      [](Case &test) { test.on(interpret); }, plans());
 }
 
 /// Schedules that are chosen: for latents of 512 with 128 heads, and for blocks

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegrationTesting.h"
+#include "PackedMasks.h"
 
 using namespace fi;
 using namespace fi::test;
@@ -463,6 +464,18 @@ TEST(PositionsTest, AtAndOrigin) {
       .give("pos", integers(positions))
       .give("origin", integers({50, 51, 50, 50, 50, 50, 49, 50, 50, 50}))
       .check();
+}
+
+TEST(PackedMasks, OfWordsAndBytes) {
+  for (int bits : {512, 256, 128}) {
+    SCOPED_TRACE(bits);
+    AttentionText text;
+    text.keyDim = text.valueDim = 32;
+    text.target = "#fi.target<cpu, vector_bits = " + std::to_string(bits) + ">";
+    checkPackedMasks(
+        text, "", {{1, 37}, {23, 70}, {0, 20}, {4, 0}, {9, 4}, {1, 100}},
+        [](Case &) {}, everyPlan());
+  }
 }
 
 } // namespace

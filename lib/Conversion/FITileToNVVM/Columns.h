@@ -16,15 +16,8 @@
 #define FI_LIB_CONVERSION_FITILETONVVM_COLUMNS_H
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
-#include "mlir/IR/Value.h"
-#include <optional>
 
 namespace fi::tile {
-
-/// By how much the elements of a tile of integers grow from column to column,
-/// if they do so evenly. Products are left out: sums of positions stay far from
-/// the bounds of 32 bits, at which a narrower type begins anew.
-std::optional<int64_t> columnStep(mlir::Value tile);
 
 /// For each row of a lane, its registers: the first one has the least column.
 llvm::SmallVector<llvm::SmallVector<int64_t>>

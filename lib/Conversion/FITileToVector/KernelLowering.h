@@ -164,6 +164,7 @@ private:
   void emitMatrixPhase(Phases &phases, int phase);
   void emitMatrixLoop(ArrayRef<Value> roots);
   Value gatherVector(GatherOp op, ArrayRef<Value> indices);
+  Value gatherEach(GatherOp op, ArrayRef<Value> indices);
   /// A loop whose body is built with the induction variable.
   void loop(Value lower, Value upper, int64_t step,
             llvm::function_ref<void(Value)> body);

@@ -24,6 +24,7 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "fi/Dialect/FITile/IR/FITileTypes.h.inc"
+#include <optional>
 
 namespace fi::tile {
 /// Whether a type is a tile: rows x columns of numbers, both at least 1.
@@ -57,6 +58,13 @@ public:
   mlir::Value reduceAddKeep(mlir::Value tile, int64_t lanes) override;
   mlir::Value broadcastRows(mlir::Value row, mlir::Value like) override;
 };
+
+/// By how much the elements of a tile of integers grow from column to column,
+/// if they do so evenly: the position of a key, its distance from a row, the
+/// place of its bit in a packed mask grow by one. Products are left out: sums
+/// of positions stay far from the bounds of 32 bits, at which a narrower type
+/// begins anew.
+std::optional<int64_t> columnStep(mlir::Value tile);
 
 } // namespace fi::tile
 
