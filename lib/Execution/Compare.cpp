@@ -363,6 +363,13 @@ private:
   Comparison compareBy(
       const std::string &name, const HostTensor &a, const HostTensor &b,
       llvm::function_ref<double(llvm::ArrayRef<int64_t>, double)> tolerance);
+  /// Every element with its own tolerance.
+  Comparison compareWithin(const std::string &name, const HostTensor &a,
+                           const HostTensor &b, const HostTensor &tolerances) {
+    return compareBy(name, a, b, [&](llvm::ArrayRef<int64_t> index, double) {
+      return tolerances.getFloat(index);
+    });
+  }
 
   const Signature &signature;
   const BackendRun &got, &expected;
@@ -504,6 +511,14 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
   return comparison;
 }
 
+/// The reference's bounds for a result or an argument, if it has any.
+static const HostTensor *boundsOf(llvm::ArrayRef<HostTensor> bounds,
+                                  size_t number, const HostTensor &of) {
+  bool isKnown = number < bounds.size() && of.getRank() > 0 &&
+                 bounds[number].getShape() == of.getShape();
+  return isKnown ? &bounds[number] : nullptr;
+}
+
 std::vector<Comparison> Comparer::compare() {
   std::vector<Comparison> comparisons;
   std::vector<size_t> all;
@@ -521,7 +536,9 @@ std::vector<Comparison> Comparer::compare() {
         from.push_back(i);
     }
     const std::string &name = signature.results[r].name;
-    if (auto norm = compareNorm(name, a, b, /*result=*/int(r), -1))
+    if (const HostTensor *own = boundsOf(expected.tolerances, r, b))
+      comparisons.push_back(compareWithin(name, a, b, *own));
+    else if (auto norm = compareNorm(name, a, b, /*result=*/int(r), -1))
       comparisons.push_back(std::move(*norm));
     else if (all.empty() || a.getRank() < 2 || a.getRank() > 3)
       comparisons.push_back(compareExactly(name, a, b));
@@ -546,7 +563,9 @@ std::vector<Comparison> Comparer::compare() {
           isStatistic = o == 1;
         }
     const std::string &name = signature.arguments[i].name;
-    if (auto norm = compareNorm(name, a, b, -1, /*argument=*/int(i)))
+    if (const HostTensor *own = boundsOf(expected.argumentTolerances, i, b))
+      comparisons.push_back(compareWithin(name, a, b, *own));
+    else if (auto norm = compareNorm(name, a, b, -1, /*argument=*/int(i)))
       comparisons.push_back(std::move(*norm));
     else if (from.empty())
       comparisons.push_back(compareExactly(name, a, b));

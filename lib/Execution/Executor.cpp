@@ -163,6 +163,8 @@ public:
     reference.visibleKeys = &visibleKeys;
     reference.transformedScores = &transformedScores;
     reference.weightedSums = &weightedSums;
+    reference.tolerances = &tolerances;
+    reference.argumentTolerances = &argumentTolerances;
   }
 
   std::string describe() const override { return "reference interpreter"; }
@@ -196,11 +198,18 @@ public:
   llvm::ArrayRef<HostTensor> getWeightedSums() const override {
     return weightedSums;
   }
+  llvm::ArrayRef<HostTensor> getTolerances() const override {
+    return tolerances;
+  }
+  llvm::ArrayRef<HostTensor> getArgumentTolerances() const override {
+    return argumentTolerances;
+  }
 
 private:
   ProgramOp program;
   ReferenceOptions reference;
-  std::vector<HostTensor> visibleKeys, transformedScores, weightedSums;
+  std::vector<HostTensor> visibleKeys, transformedScores, weightedSums,
+      tolerances, argumentTolerances;
 };
 
 } // namespace

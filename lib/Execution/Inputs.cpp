@@ -507,17 +507,21 @@ void InputMaker::inferShapes() {
     for (int place : attention.outs)
       setSize(place, 0, getRows(attention.rows));
   }
-  for (const NormInfo &norm : signature.norms) {
+  if (batch.hasRequests) {
     int64_t rows = 0;
     for (const RequestLengths &request : batch.requests)
       rows += request.queryLength;
-    if (batch.hasRequests)
+    for (const NormInfo &norm : signature.norms)
       for (int argument : {norm.input, norm.addend})
         setSize(argument, 0, rows);
+    for (const CompanionInfo &companion : signature.companions)
+      for (int argument : companion.rows)
+        setSize(argument, 0, rows);
+  }
+  for (const NormInfo &norm : signature.norms)
     for (int place : norm.outs)
       if (norm.input >= 0)
         setSize(place, 0, shapes[norm.input][0]);
-  }
   for (const AppendInfo &append : signature.appends) {
     setSize(append.keys, 0, getRows(append.rows));
     setSize(append.values, 0, getRows(append.rows));

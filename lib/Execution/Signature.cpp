@@ -133,6 +133,8 @@ int SignatureBuilder::rowsOf(Value value, int64_t &number) {
       value = attention.getQuery();
     else if (auto merge = dyn_cast<MergeOp>(op); merge && op->getNumOperands())
       value = op->getOperand(0);
+    else if (auto companion = dyn_cast<CompanionOpInterface>(op))
+      value = companion.getRowOperands().front();
     else if (isa<FinalizeOp, MergeSegmentsOp, EmptyOp, RMSNormOp, LayerNormOp,
                  tensor::DimOp, memref::DimOp>(op) &&
              op->getNumOperands())
@@ -319,6 +321,11 @@ Expected<Signature> SignatureBuilder::build() {
       info.plusOne = norm->plusOne;
       info.centred = norm->centred;
       info.isCoded = norm->scheme != ScaledType();
+    } else if (auto companion = dyn_cast<CompanionOpInterface>(op)) {
+      CompanionInfo info;
+      for (Value operand : companion.getRowOperands())
+        info.rows.push_back(argumentOf(operand));
+      signature.companions.push_back(std::move(info));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       signature.appends.push_back(
           {argumentOf(append.getKeys()), argumentOf(append.getValues()),

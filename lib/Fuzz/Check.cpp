@@ -183,6 +183,8 @@ Finding Checker::check() {
   expected.visibleKeys = (*reference)->getVisibleKeys().vec();
   expected.transformedScores = (*reference)->getTransformedScores().vec();
   expected.weightedSums = (*reference)->getWeightedSums().vec();
+  expected.tolerances = (*reference)->getTolerances().vec();
+  expected.argumentTolerances = (*reference)->getArgumentTolerances().vec();
   times.reference = watch.lap();
 
   ExecutorOptions executorOptions;

@@ -110,9 +110,10 @@ public:
       int64_t elements = 1;
       for (auto [size, stride] :
            llvm::zip(tensor.getShape(), tensor.getStrides()))
-        elements = size == 0 ? 0 : elements + (size - 1) * stride;
-      lend(tensor.getData(),
-           std::max<int64_t>(elements, 0) * getByteSize(tensor.getType()));
+        elements += (size - 1) * stride;
+      if (tensor.getNumElements() == 0)
+        return;
+      lend(tensor.getData(), elements * getByteSize(tensor.getType()));
     };
     for (auto [info, argument] : llvm::zip(signature.arguments, arguments))
       if (!info.isPlan && argument.getKind() == HostValue::Kind::Tensor)

@@ -448,6 +448,8 @@ void Case::check(llvm::ArrayRef<Planned> plans) {
                               reference->getVisibleKeys().end());
   expected.transformedScores = reference->getTransformedScores().vec();
   expected.weightedSums = reference->getWeightedSums().vec();
+  expected.tolerances = reference->getTolerances().vec();
+  expected.argumentTolerances = reference->getArgumentTolerances().vec();
   CompareOptions options;
   options.independent = independent;
   for (const Planned &planned : plans) {

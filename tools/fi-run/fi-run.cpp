@@ -223,6 +223,8 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
   out.visibleKeys = executor.getVisibleKeys().vec();
   out.transformedScores = executor.getTransformedScores().vec();
   out.weightedSums = executor.getWeightedSums().vec();
+  out.tolerances = executor.getTolerances().vec();
+  out.argumentTolerances = executor.getArgumentTolerances().vec();
   if (timing) {
     const ExecutorTimes &times = executor.getTimes();
     llvm::outs() << "time on " << out.backend << ": ";

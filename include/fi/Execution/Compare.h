@@ -34,6 +34,10 @@ struct BackendRun {
   std::vector<HostTensor> transformedScores;
   /// For each attention, ReferenceOptions::weightedSums; empty where unknown.
   std::vector<HostTensor> weightedSums;
+  /// For each result, ReferenceOptions::tolerances; empty where unknown.
+  std::vector<HostTensor> tolerances;
+  /// For each argument, ReferenceOptions::argumentTolerances.
+  std::vector<HostTensor> argumentTolerances;
 };
 
 struct CompareOptions {

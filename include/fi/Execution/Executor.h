@@ -118,6 +118,12 @@ public:
   virtual llvm::ArrayRef<HostTensor> getTransformedScores() const { return {}; }
   /// Reference only: ReferenceOptions::weightedSums of the last run.
   virtual llvm::ArrayRef<HostTensor> getWeightedSums() const { return {}; }
+  /// Reference only: ReferenceOptions::tolerances of the last run.
+  virtual llvm::ArrayRef<HostTensor> getTolerances() const { return {}; }
+  /// Reference only: ReferenceOptions::argumentTolerances of the last run.
+  virtual llvm::ArrayRef<HostTensor> getArgumentTolerances() const {
+    return {};
+  }
 
 protected:
   explicit Executor(llvm::StringRef name) : name(name) {}

@@ -131,6 +131,13 @@ struct NormInfo {
   bool hasAddend = false, plusOne = false, centred = false, isCoded = false;
 };
 
+/// What stands beside attention, but for norms. Known from a program's text
+/// only.
+struct CompanionInfo {
+  /// Arguments that have as many rows as its results, -1 for what is none.
+  llvm::SmallVector<int, 2> rows;
+};
+
 struct Signature {
   std::string program;
   std::vector<ArgumentInfo> arguments;
@@ -138,6 +145,7 @@ struct Signature {
   std::vector<AttentionInfo> attentions;
   std::vector<AppendInfo> appends;
   std::vector<NormInfo> norms;
+  std::vector<CompanionInfo> companions;
 
   /// The argument with that name, or -1.
   int find(llvm::StringRef argument) const;

@@ -86,6 +86,13 @@ struct ReferenceOptions {
   /// squares of weight v, which rounding errors are relative to. No elements
   /// where weights are normalised.
   std::vector<HostTensor> *weightedSums = nullptr;
+
+  /// Receives, for each result of the program, NUM13's bound on the difference
+  /// of each element, of the result's shape and of f64; no elements where the
+  /// result is none of a companion.
+  std::vector<HostTensor> *tolerances = nullptr;
+  /// The same of each argument, for what appends store that they transform.
+  std::vector<HostTensor> *argumentTolerances = nullptr;
 };
 
 /// Executes `program` on `arguments` (in program order) and gives a tensor for

@@ -193,6 +193,27 @@ inline double layerNormTolerance(double expected, double weight, double bias,
          2 * unitRoundoff(out) * std::fabs(expected) + subnormalSpacing(out);
 }
 
+/// What f32 operations on one element are off by, relative to what they work
+/// with: exponentials, quotients, functions of a polynomial.
+inline constexpr double kElementError = 0x1p-20;
+
+/// NUM13: bound on the difference of an element that is off by `error` before
+/// it is rounded.
+inline double elementTolerance(double expected, double error, DType out) {
+  // Integers are 1 apart.
+  if (out == DType::I8)
+    return error + 1;
+  // The spacing of subnormal numbers.
+  double absolute = out == DType::F16        ? 0x1p-24
+                    : out == DType::F8E4M3FN ? 0x1p-9
+                    : out == DType::F8E5M2   ? 0x1p-16
+                                             : 0x1p-126;
+  double unit = out == DType::F8E4M3FN ? 0x1p-4
+                : out == DType::F8E5M2 ? 0x1p-3
+                                       : unitRoundoff(out);
+  return error + 2 * unit * (std::fabs(expected) + error) + absolute;
+}
+
 } // namespace fi
 
 #endif // FI_INTERPRETER_TOLERANCE_H

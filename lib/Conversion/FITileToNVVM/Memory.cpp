@@ -81,11 +81,11 @@ SmallVector<Value> NVVMLowering::byteStrides(const Argument &argument) {
 
 /// Offset of packed row `row` of the item; rows beyond the last repeat it.
 Value NVVMLowering::rowOffset(const Argument &argument, Value row,
-                              int64_t group, bool clamp) {
+                              int64_t group, bool clamp, Value ofHead) {
   if (clamp)
     row = minimum(row, add(itemField(Field::RowCount), -1));
   Value packed = add(itemField(Field::RowBegin), row);
-  Value token = packed, head = itemField(Field::KVHead);
+  Value token = packed, head = ofHead ? ofHead : itemField(Field::KVHead);
   if (group > 1) {
     token = divide(packed, group);
     head = add(mul(head, group), remainder(packed, group));
@@ -318,7 +318,7 @@ Value NVVMLowering::isHolder(FragAttr frag) {
 
 Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
                              llvm::function_ref<Value(Value)> offsetOf,
-                             Value part) {
+                             Value part, int64_t step) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool isWide = layout.overColumns();
   int64_t count = layout.getNeighbours();
@@ -327,13 +327,19 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
     Value offset = offsetOf(row.row);
     Value begin = offset;
     if (isWide)
-      offset = add(offset, laneColumn(layout));
+      offset = add(offset, mul(laneColumn(layout), step));
     if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
-      Value at = add(offset, column);
+      Value at = add(offset, column * step);
       if (isWide && layout.goesBeyond(column, type.getDimSize(1)))
-        at = add(begin, columnOffset(layout, column, type.getDimSize(1)));
+        at = add(begin,
+                 mul(columnOffset(layout, column, type.getDimSize(1)), step));
+      if (step > 1) {
+        for (int64_t i = 0; i < count; ++i)
+          registers[reg + i] = loadElements(argument, add(at, i * step), 1);
+        continue;
+      }
       Value loaded = loadElements(argument, at, count);
       for (int64_t i = 0; i < count; ++i)
         registers[reg + i] = count > 1 ? extract(loaded, i) : loaded;
@@ -351,7 +357,7 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
 void NVVMLowering::storeTile(Value registers, RankedTensorType type,
                              const Argument &argument, Value rowLimit,
                              llvm::function_ref<Value(Value)> offsetOf,
-                             Value part) {
+                             Value part, int64_t step) {
   RegisterLayout layout = *RegisterLayout::of(type);
   bool isWide = layout.overColumns();
   Value writes = isHolder(layout.getFrag());
@@ -376,7 +382,7 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
     b.setInsertionPointToStart(branch.thenBlock());
     Value offset = offsetOf(row.row);
     if (isWide)
-      offset = add(offset, laneColumn(layout));
+      offset = add(offset, mul(laneColumn(layout), step));
     if (isWide && part)
       offset = add(offset, mul(part, type.getDimSize(1)));
     for (auto [reg, column] : row.pairs) {
@@ -387,19 +393,37 @@ void NVVMLowering::storeTile(Value registers, RankedTensorType type,
         auto part = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false);
         b.setInsertionPointToStart(part.thenBlock());
       }
+      if (step > 1) {
+        for (int64_t i = 0; i < layout.getNeighbours(); ++i)
+          storeElements(extract(registers, reg + i), argument,
+                        add(offset, (column + i) * step));
+        continue;
+      }
       storeElements(neighbours(registers, reg, layout.getNeighbours()),
                     argument, add(offset, column));
     }
   }
 }
 
+Value NVVMLowering::rowBegin(const Argument &argument, Value row, int64_t group,
+                             bool clamp, Value head, Value first) {
+  Value offset =
+      rowOffset(argument, row, group, clamp, head ? scalar(head) : Value());
+  return first ? add(offset, scalar(first)) : offset;
+}
+
 LogicalResult NVVMLowering::lowerLoadRows(LoadRowsOp op) {
   if (isRowAtom(layoutOf(op.getResult()).getFrag().getAtom()))
     return loadOwnRows(op);
   const Argument &source = argumentOf(op.getSource());
-  map.map(op.getResult(), loadTile(op.getType(), source, [&](Value row) {
-            return rowOffset(source, row, op.getGroup(), /*clamp=*/true);
-          }));
+  map.map(op.getResult(), loadTile(
+                              op.getType(), source,
+                              [&](Value row) {
+                                return rowBegin(source, row, op.getGroup(),
+                                                /*clamp=*/true, op.getHead(),
+                                                op.getFirst());
+                              },
+                              /*part=*/Value(), op.getStep()));
   return success();
 }
 
@@ -409,9 +433,10 @@ LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
       map.lookup(op.getTile()), op.getTile().getType(), target,
       itemField(Field::RowCount),
       [&](Value row) {
-        return rowOffset(target, row, op.getGroup(), /*clamp=*/false);
+        return rowBegin(target, row, op.getGroup(), /*clamp=*/false,
+                        op.getHead(), op.getFirst());
       },
-      partOf(op.getPart()));
+      partOf(op.getPart()), op.getStep());
   return success();
 }
 
@@ -444,11 +469,15 @@ LogicalResult NVVMLowering::lowerLoadScales(LoadScalesOp op) {
 
 LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
   const Argument &pool = poolOf(op.getView(), op.getPart());
-  storeTile(map.lookup(op.getTile()), op.getTile().getType(), pool,
-            itemField(Field::RowCount), [&](Value row) {
-              return kvRowOffset(op.getView(), op.getPart(),
-                                 add(scalar(op.getKey()), row));
-            });
+  storeTile(
+      map.lookup(op.getTile()), op.getTile().getType(), pool,
+      itemField(Field::RowCount),
+      [&](Value row) {
+        Value offset = kvRowOffset(op.getView(), op.getPart(),
+                                   add(scalar(op.getKey()), row));
+        return op.getFirst() ? add(offset, scalar(op.getFirst())) : offset;
+      },
+      /*part=*/Value(), op.getStep());
   return success();
 }
 

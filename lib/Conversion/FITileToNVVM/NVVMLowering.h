@@ -143,7 +143,7 @@ private:
   /// Address of element `offset` (index).
   Value address(const Argument &argument, Value offset);
   Value rowOffset(const Argument &argument, Value row, int64_t group,
-                  bool clamp);
+                  bool clamp, Value ofHead = {});
   /// `entry`, if given, is what the page table holds for the key.
   Value kvRowOffset(Value view, KVPart part, Value key, Value entry = {},
                     ArrayRef<Value> strides = {});
@@ -186,12 +186,18 @@ private:
   /// unless all are.
   Value holder(FragAttr frag);
   Value isHolder(FragAttr frag);
-  /// Loads a tile row by row: `offsetOf` gives a row's first element.
+  /// Loads a tile row by row: `offsetOf` gives a row's first element. Columns
+  /// of the tile lie `step` elements apart.
   Value loadTile(mlir::RankedTensorType type, const Argument &argument,
-                 llvm::function_ref<Value(Value)> offsetOf, Value part = {});
+                 llvm::function_ref<Value(Value)> offsetOf, Value part = {},
+                 int64_t step = 1);
   void storeTile(Value registers, mlir::RankedTensorType type,
                  const Argument &argument, Value rowLimit,
-                 llvm::function_ref<Value(Value)> offsetOf, Value part = {});
+                 llvm::function_ref<Value(Value)> offsetOf, Value part = {},
+                 int64_t step = 1);
+  /// Where a row begins that a tile has, or the part of it that is meant.
+  Value rowBegin(const Argument &argument, Value row, int64_t group, bool clamp,
+                 Value head, Value first);
   LogicalResult lowerLoadRows(LoadRowsOp op);
   LogicalResult loadOwnRows(LoadRowsOp op);
   LogicalResult lowerStoreRows(StoreRowsOp op);

@@ -240,10 +240,12 @@ private:
   Value itemField(Field field);
   Value flatMemRef(Value pointer, mlir::Type element);
   Value offsetPointer(Value pointer, Value bytes);
+  /// Of the item's head, or of another.
   Value rowOffset(const Argument &argument, Value row, int64_t group,
-                  bool clamp);
-  void prefetchRow(const Argument &argument, Value row, int64_t group,
-                   int64_t columns, bool forWriting);
+                  bool clamp, Value ofHead = {});
+  /// Asks for `columns` elements of a row that begin at `offset`.
+  void prefetchRow(const Argument &argument, Value offset, int64_t columns,
+                   bool forWriting);
   /// The pool where rows of a part lie.
   const Argument &poolOf(Value view, KVPart part);
   /// By the strides of the pool, or by others.
@@ -266,11 +268,12 @@ private:
                     int64_t from, int64_t count);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
-  /// Copies a row of memory to a row of a buffer, converting, and back.
+  /// Copies a row of memory to a row of a buffer, converting, and back. In
+  /// memory columns lie `step` elements apart.
   void copyRowIn(Value base, Value offset, int64_t columns, mlir::Type element,
-                 Value buffer, Value row);
+                 Value buffer, Value row, int64_t step = 1);
   void copyRowOut(Value buffer, Value row, int64_t columns, Value base,
-                  Value offset);
+                  Value offset, int64_t step = 1);
   Value loadPart(Value base, Value offset, int64_t count, mlir::Type element);
   /// A vector of what memory holds as numbers of f32.
   Value widen(Value part);

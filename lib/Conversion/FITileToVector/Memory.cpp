@@ -181,11 +181,11 @@ Value KernelLowering::itemField(Field field) {
 
 /// Offset of packed row `row` of the item; rows beyond the last repeat it.
 Value KernelLowering::rowOffset(const Argument &argument, Value row,
-                                int64_t group, bool clamp) {
+                                int64_t group, bool clamp, Value ofHead) {
   if (clamp)
     row = minimum(row, sub(itemField(Field::RowCount), index(1)));
   Value packed = add(itemField(Field::RowBegin), row);
-  Value token = packed, head = itemField(Field::KVHead);
+  Value token = packed, head = ofHead ? ofHead : itemField(Field::KVHead);
   if (group > 1) {
     token = arith::DivUIOp::create(b, loc, packed, index(group));
     Value within = arith::RemUIOp::create(b, loc, packed, index(group));
@@ -249,8 +249,22 @@ Value KernelLowering::loadPart(Value base, Value offset, int64_t count,
 }
 
 void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
-                               Type element, Value buffer, Value row) {
+                               Type element, Value buffer, Value row,
+                               int64_t step) {
   Type from = cast<MemRefType>(base.getType()).getElementType();
+  if (step > 1) {
+    loop(index(0), index(columns), 1, [&](Value column) {
+      Value at = add(offset, mul(column, step));
+      Value value =
+          from == element && !element.isF32()
+              ? memref::LoadOp::create(b, loc, base, at).getResult()
+              : vector::ExtractOp::create(b, loc, loadPart(base, at, 1, from),
+                                          ArrayRef<int64_t>{0})
+                    .getResult();
+      memref::StoreOp::create(b, loc, value, buffer, ValueRange{row, column});
+    });
+    return;
+  }
   forChunks(columns, [&](Value column, int64_t count) {
     Value at = add(offset, column);
     Value part;
@@ -272,8 +286,16 @@ void KernelLowering::copyRowIn(Value base, Value offset, int64_t columns,
 }
 
 void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
-                                Value base, Value offset) {
+                                Value base, Value offset, int64_t step) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  if (step > 1) {
+    loop(index(0), index(columns), 1, [&](Value column) {
+      memref::StoreOp::create(
+          b, loc, memref::LoadOp::create(b, loc, buffer, {row, column}), base,
+          add(offset, mul(column, step)));
+    });
+    return;
+  }
   forChunks(columns, [&](Value column, int64_t count) {
     Value part =
         vector::LoadOp::create(b, loc, VectorType::get({count}, element),
@@ -287,12 +309,10 @@ void KernelLowering::copyRowOut(Value buffer, Value row, int64_t columns,
 /// ahead of its use a row is asked for.
 static constexpr int64_t kRowsAhead = 8;
 
-void KernelLowering::prefetchRow(const Argument &argument, Value row,
-                                 int64_t group, int64_t columns,
-                                 bool forWriting) {
+void KernelLowering::prefetchRow(const Argument &argument, Value offset,
+                                 int64_t columns, bool forWriting) {
   if (isLong(columns)) // the hardware follows it
     return;
-  Value offset = rowOffset(argument, row, group, /*clamp=*/true);
   Type element = cast<MemRefType>(argument.base.getType()).getElementType();
   int64_t line = FI_ALIGNMENT * 8 / element.getIntOrFloatBitWidth();
   for (int64_t column = 0; column < columns; column += line)
@@ -308,18 +328,24 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
   Value buffer = allocate(type);
   bool scalarRows = kindOf(op.getResult()) == Kind::Rows;
   Value limit = rowLimit(fixedRows(op.getResult()));
+  auto begin = [&](Value row) {
+    Value offset = rowOffset(source, row, op.getGroup(), /*clamp=*/true,
+                             op.getHead() ? scalar(op.getHead()) : Value());
+    return op.getFirst() ? add(offset, scalar(op.getFirst())) : offset;
+  };
+  int64_t columns = type.getDimSize(1), step = op.getStep();
   loop(index(0), limit, 1, [&](Value row) {
-    Value offset = rowOffset(source, row, op.getGroup(), /*clamp=*/true);
+    Value offset = begin(row);
     if (scalarRows) {
       Value value = memref::LoadOp::create(b, loc, source.base, offset);
       if (value.getType() != type.getElementType())
         value = arith::ExtFOp::create(b, loc, type.getElementType(), value);
       memref::StoreOp::create(b, loc, value, buffer, row);
     } else {
-      prefetchRow(source, add(row, kRowsAhead), op.getGroup(),
-                  type.getDimSize(1), /*forWriting=*/false);
-      copyRowIn(source.base, offset, type.getDimSize(1), type.getElementType(),
-                buffer, row);
+      prefetchRow(source, begin(add(row, kRowsAhead)), columns * step,
+                  /*forWriting=*/false);
+      copyRowIn(source.base, offset, columns, type.getElementType(), buffer,
+                row, step);
     }
   });
   buffers[op.getResult()] = buffer;
@@ -344,16 +370,21 @@ LogicalResult KernelLowering::lowerStoreRows(StoreRowsOp op) {
       arguments[cast<BlockArgument>(op.getTarget()).getArgNumber()];
   Value buffer = buffers.lookup(op.getTile());
   bool scalarRows = kindOf(op.getTile()) == Kind::Rows;
+  auto begin = [&](Value row, bool clamp) {
+    Value offset = rowOffset(target, row, op.getGroup(), clamp,
+                             op.getHead() ? scalar(op.getHead()) : Value());
+    return op.getFirst() ? add(offset, scalar(op.getFirst())) : offset;
+  };
+  int64_t columns = tileType(op.getTile()).getDimSize(1), step = op.getStep();
   loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
-    Value offset = rowOffset(target, row, op.getGroup(), /*clamp=*/false);
+    Value offset = begin(row, /*clamp=*/false);
     if (scalarRows) {
       Value value = memref::LoadOp::create(b, loc, buffer, row);
       memref::StoreOp::create(b, loc, value, target.base, offset);
     } else {
-      int64_t columns = tileType(op.getTile()).getDimSize(1);
-      prefetchRow(target, add(row, kRowsAhead), op.getGroup(), columns,
-                  /*forWriting=*/true);
-      copyRowOut(buffer, row, columns, target.base, offset);
+      prefetchRow(target, begin(add(row, kRowsAhead), /*clamp=*/true),
+                  columns * step, /*forWriting=*/true);
+      copyRowOut(buffer, row, columns, target.base, offset, step);
     }
   });
   return success();
@@ -552,7 +583,10 @@ LogicalResult KernelLowering::lowerStoreKV(StoreKVOp op) {
   Value first = scalar(op.getKey());
   loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
     Value offset = kvRowOffset(op.getView(), op.getPart(), add(first, row));
-    copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), base, offset);
+    if (op.getFirst())
+      offset = add(offset, scalar(op.getFirst()));
+    copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), base, offset,
+               op.getStep());
   });
   return success();
 }

@@ -72,6 +72,8 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         stage = buildRowsStage(b, &op, buffers, nextName());
       else if (auto norm = NormParts::of(&op))
         stage = buildNormStage(b, *norm, buffers, nextName());
+      else if (auto companion = dyn_cast<CompanionOpInterface>(op))
+        stage = buildCompanionStage(b, companion, buffers, nextName());
       else if (onlyCountsRows(&op))
         continue;
       else if (isa<KVViewOpInterface, SegmentsOp, MergeSegmentsOp,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompanionStage.h"
 #include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
@@ -101,6 +102,9 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
   unsigned keys = stage.use(buffers.get(op.getKeys()));
   unsigned values = stage.use(buffers.get(op.getValues()));
   ViewBuffers viewBuffers = useView(stage, op.getView(), buffers);
+  SmallVector<unsigned> captures;
+  for (Value capture : op.getCaptures())
+    captures.push_back(stage.use(buffers.get(capture)));
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
   KernelOp kernel = stage.createKernel(symbol, getRowsSchedule(op, kTileRows));
   Block &entry = kernel.getBody().front();
@@ -115,19 +119,18 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
   Value key =
       arith::SubIOp::create(b, loc, field(Field::KVLen), field(Field::QLen));
   key = arith::AddIOp::create(b, loc, key, field(Field::RowBegin));
-  for (auto [part, buffer] : {std::pair(KVPart::Keys, keys),
-                              std::pair(view.getSecondPart(), values)}) {
+  for (bool isSecond : {false, true}) {
+    KVPart part = isSecond ? view.getSecondPart() : KVPart::Keys;
+    unsigned buffer = isSecond ? values : keys;
     int64_t dim = view.getPartDim(part);
     Type element = view.getPartType(part);
     Value source = entry.getArgument(buffer);
     Type sourceElement = cast<MemRefType>(source.getType()).getElementType();
-    Value tile = LoadRowsOp::create(b, loc, tileOf(dim, sourceElement), source,
-                                    item, /*group=*/1);
     bool wantValues = part == KVPart::Values;
-    ScaledType scheme = getScaledType(view, wantValues);
-    if (scheme) {
-      tile = convertTile(b, loc, tile, b.getF32Type());
-      Value scales = entry.getArgument(*viewBuffers.scales[wantValues]);
+    // A number that all rows share, or a column.
+    Value scales;
+    if (ScaledType scheme = getScaledType(view, wantValues)) {
+      scales = entry.getArgument(*viewBuffers.scales[wantValues]);
       switch (scheme.getGranularity()) {
       case Granularity::Tensor:
         break;
@@ -141,15 +144,42 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
                                       scales, viewValue, item, key);
         break;
       }
-      ArrayRef<int64_t> shape =
-          cast<RankedTensorType>(tile.getType()).getShape();
-      tile = arith::DivFOp::create(b, loc, tile,
-                                   broadcastTo(b, loc, scales, shape));
-      tile = quantise(b, loc, tile, element);
-    } else {
-      tile = convertTile(b, loc, tile, element);
     }
-    StoreKVOp::create(b, loc, part, tile, viewValue, item, key);
+    auto load = [&](int64_t columns, Value first, int64_t step) -> Value {
+      Value tile = LoadRowsOp::create(
+          b, loc, tileOf(columns, sourceElement), source, item, /*group=*/1,
+          /*head=*/Value(), first, static_cast<uint64_t>(step));
+      return scales || first ? convertTile(b, loc, tile, b.getF32Type()) : tile;
+    };
+    auto store = [&](Value tile, Value first, int64_t step) {
+      if (scales) {
+        ArrayRef<int64_t> shape =
+            cast<RankedTensorType>(tile.getType()).getShape();
+        tile = arith::DivFOp::create(b, loc, tile,
+                                     broadcastTo(b, loc, scales, shape));
+        tile = quantise(b, loc, tile, element);
+      } else {
+        tile = convertTile(b, loc, tile, element);
+      }
+      StoreKVOp::create(b, loc, part, tile, viewValue, item, key, first,
+                        static_cast<uint64_t>(step));
+    };
+    Region *region = op.getTransform(isSecond);
+    if (!region) {
+      store(load(dim, Value(), 1), Value(), 1);
+      continue;
+    }
+    Value position = arith::AddIOp::create(b, loc, key, field(Field::KVOrigin));
+    position = IotaOp::create(b, loc, tileOf(1, b.getIndexType()), position);
+    SmallVector<Value> arguments = {field(Field::Request), field(Field::KVHead),
+                                    position};
+    for (unsigned capture : captures)
+      arguments.push_back(entry.getArgument(capture));
+    if (failed(buildTransform(b, loc,
+                              {*region, *op.getPairing(),
+                               static_cast<int64_t>(op.getDims().value_or(dim)),
+                               dim, kTileRows, arguments, load, store})))
+      return {};
   }
   return b.getDictionaryAttr(
       {b.getNamedAttr("op", b.getStringAttr("append")),

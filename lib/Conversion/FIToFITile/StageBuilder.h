@@ -112,6 +112,11 @@ mlir::DictionaryAttr buildRowsStage(mlir::OpBuilder &builder,
                                     ProgramBuffers &buffers,
                                     llvm::StringRef name);
 
+/// What stands beside attention.
+mlir::DictionaryAttr buildCompanionStage(mlir::OpBuilder &builder,
+                                         CompanionOpInterface op,
+                                         ProgramBuffers &buffers,
+                                         llvm::StringRef name);
 mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder,
                                     const NormParts &norm,
                                     ProgramBuffers &buffers,

@@ -13,6 +13,7 @@
 #include "fi/Interpreter/Reference.h"
 #include "ReferenceImpl.h"
 #include "fi/Dialect/FI/IR/FICompanions.h"
+#include "fi/Interpreter/Tolerance.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -59,7 +60,20 @@ private:
   bool execute(SegmentsOp op);
   bool execute(AppendOp op);
   bool executeNorm(const NormParts &norm);
+  bool appendRow(AppendOp op, const ViewValue &view, bool ofValues,
+                 RegionFunction &region, int64_t request, int64_t head,
+                 int64_t key, std::vector<double> &row);
+  HostTensor *toleranceOf(AppendOp op, KVPart part, const HostTensor &pool);
+  bool execute(GatedOp op);
+  bool execute(RopeOp op);
   bool executeDim(Operation *op, Value source, Value index);
+  std::vector<Capture> capturesOf(ValueRange values);
+  /// The rows that a companion takes.
+  Rows rowsOf(Value value);
+  /// Makes a result of as many rows as `rows`.
+  bool makeRows(Operation *op, RankedTensorType type, const HostTensor &rows,
+                Rows &result);
+  bool setRows(Value value, const Rows &rows);
 
   std::vector<HostTensor> tensorsOf(ValueRange values) {
     std::vector<HostTensor> result;
@@ -83,6 +97,8 @@ private:
   ProgramOp program;
   const ReferenceOptions &options;
   llvm::DenseMap<Value, HostTensor> tensors;
+  /// Of what companions compute, if they are asked for.
+  llvm::DenseMap<Value, HostTensor> tolerances;
   llvm::DenseMap<Value, ViewValue> views;
   /// One state, or one for each slot.
   llvm::DenseMap<Value, std::vector<StateValue>> states;
@@ -338,12 +354,7 @@ bool Interpreter::execute(AttentionOp op) {
     in.segments = &segments.find(op.getSegments())->second;
   in.scale = op.getScaleValue() ? scalars.get(op.getScaleValue()).number
                                 : op.getScaleAttr().getValueAsDouble();
-  for (Value capture : op.getCaptures()) {
-    if (isa<ShapedType>(capture.getType()))
-      in.captures.push_back({tensorOf(capture), Scalar()});
-    else
-      in.captures.push_back({std::nullopt, scalars.get(capture)});
-  }
+  in.captures = capturesOf(op.getCaptures());
   std::vector<StateValue> result;
   HostTensor visible, transformed, sums;
   if (!evaluateAttention(op, in, options, result, visible, transformed, sums,
@@ -410,33 +421,93 @@ bool Interpreter::execute(AppendOp op) {
                    " new tokens, as many as the view has keys, but got " +
                    Twine(indptr[r + 1] - indptr[r]) + " for request " +
                    Twine(r) + " [APP3]");
+  RegionFunction regions[2];
+  for (bool ofValues : {false, true})
+    if (Region *region = op.getTransform(ofValues))
+      if (!regions[ofValues].prepare(region->front(), 6,
+                                     capturesOf(op.getCaptures())))
+        return error("failed in a region: " +
+                     Twine(regions[ofValues].getError()) + " [BAT11]");
   for (int64_t r = 0; r < view.getRequests(); ++r) {
     int64_t count = indptr[r + 1] - indptr[r];
     for (int64_t i = 0; i < count; ++i)
       for (int64_t head = 0; head < keys.getSize(1); ++head)
-        for (bool wantValues : {false, true}) {
-          const HostTensor &from = wantValues ? values : keys;
-          KVPart part = wantValues ? type.getSecondPart() : KVPart::Keys;
-          const HostTensor &to = part == KVPart::Values ? view.values
-                                 : part == KVPart::Tail ? view.tails
-                                                        : view.keys;
-          char *address = static_cast<char *>(
-              view.row(part, r, head, view.lengths[r] - count + i));
-          int64_t step = to.getStrides().back() * getByteSize(to.getType());
-          double scale =
-              view.scale(wantValues, r, head, view.lengths[r] - count + i);
-          for (int64_t d = 0; d < from.getSize(2); ++d) {
-            double value = from.getFloat({indptr[r] + i, head, d});
-            if (isa<ScaledType>(wantValues ? type.getValueScheme()
-                                           : type.getKeyScheme()))
-              writeSaturated(address + d * step, to.getType(),
-                             static_cast<float>(value / scale));
-            else
-              writeFloat(address + d * step, to.getType(), value);
-          }
+        for (bool ofValues : {false, true}) {
+          const HostTensor &from = ofValues ? values : keys;
+          std::vector<double> row(from.getSize(2));
+          for (size_t d = 0; d < row.size(); ++d)
+            row[d] =
+                from.getFloat({indptr[r] + i, head, static_cast<int64_t>(d)});
+          if (!appendRow(op, view, ofValues, regions[ofValues], r, head,
+                         view.lengths[r] - count + i, row))
+            return false;
         }
   }
   return true;
+}
+
+bool Interpreter::appendRow(AppendOp op, const ViewValue &view, bool ofValues,
+                            RegionFunction &region, int64_t request,
+                            int64_t head, int64_t key,
+                            std::vector<double> &row) {
+  auto type = cast<KVViewTypeInterface>(op.getView().getType());
+  KVPart part = ofValues ? type.getSecondPart() : KVPart::Keys;
+  const HostTensor &to = view.poolOf(part);
+  // By how much backends may be off, where a region computes.
+  std::vector<double> errors(row.size());
+  if (region) {
+    std::vector<double> before = row;
+    int64_t dims = op.getDims().value_or(row.size());
+    int64_t position = view.origins[request] + key;
+    if (!transformPairs(region, *op.getPairing(), dims, request, head, position,
+                        row))
+      return BatchError(op, text)(
+          "failed in a region: " + Twine(region.getError()) + " [BAT11]");
+    bool isComputed = computesFunctions(*op.getTransform(ofValues));
+    for (int64_t pair = 0; pair < dims / 2; ++pair) {
+      auto [first, second] = pairOf(*op.getPairing(), dims, pair);
+      errors[first] = errors[second] =
+          pairError(isComputed, position,
+                    std::fabs(before[first]) + std::fabs(before[second]),
+                    std::fabs(row[first]) + std::fabs(row[second]));
+    }
+  }
+  double scale = view.scale(ofValues, request, head, key);
+  bool isScaled =
+      isa<ScaledType>(ofValues ? type.getValueScheme() : type.getKeyScheme());
+  llvm::SmallVector<int64_t, 5> index = view.indexOf(part, request, head, key);
+  HostTensor *bound = region ? toleranceOf(op, part, to) : nullptr;
+  for (size_t d = 0; d < row.size(); ++d) {
+    index.back() = static_cast<int64_t>(d);
+    if (isScaled)
+      writeSaturated(to.at(index), to.getType(),
+                     static_cast<float>(row[d] / scale));
+    else
+      to.setFloat(index, row[d]);
+    if (bound)
+      bound->setFloat(index,
+                      errors[d] == 0
+                          ? 0
+                          : elementTolerance(to.getFloat(index),
+                                             errors[d] / scale, to.getType()));
+  }
+  return true;
+}
+
+/// Bounds for what appends store in the pool of a part; 0 where nothing is
+/// computed.
+HostTensor *Interpreter::toleranceOf(AppendOp op, KVPart part,
+                                     const HostTensor &pool) {
+  if (!options.argumentTolerances)
+    return nullptr;
+  auto maker = op.getView().getDefiningOp<KVViewOpInterface>();
+  auto type = cast<KVViewTypeInterface>(op.getView().getType());
+  HostTensor &bound = tolerances[maker.getViewPools()[type.getPool(part)]];
+  if (bound.getRank() == 0) {
+    bound = HostTensor(DType::F64, pool.getShape());
+    std::memset(bound.getData(), 0, bound.getNumElements() * sizeof(double));
+  }
+  return &bound;
 }
 
 //===----------------------------------------------------------------------===//
@@ -513,6 +584,61 @@ bool Interpreter::executeNorm(const NormParts &norm) {
   return true;
 }
 
+std::vector<Capture> Interpreter::capturesOf(ValueRange values) {
+  std::vector<Capture> captures;
+  for (Value value : values)
+    if (isa<ShapedType>(value.getType()))
+      captures.push_back({tensorOf(value), Scalar()});
+    else
+      captures.push_back({std::nullopt, scalars.get(value)});
+  return captures;
+}
+
+Rows Interpreter::rowsOf(Value value) {
+  Rows rows = {*tensorOf(value), std::nullopt};
+  if (auto it = tolerances.find(value); it != tolerances.end())
+    rows.tolerance = it->second;
+  return rows;
+}
+
+bool Interpreter::makeRows(Operation *op, RankedTensorType type,
+                           const HostTensor &rows, Rows &result) {
+  llvm::SmallVector<int64_t, 4> shape(type.getShape());
+  if (type.isDynamicDim(0))
+    shape[0] = rows.getSize(0);
+  if (shape[0] != rows.getSize(0))
+    return BatchError(op, text)("expected " + Twine(shape[0]) +
+                                " rows by the type of the result, but got " +
+                                Twine(rows.getSize(0)) + " [BAT10]");
+  result.values = HostTensor(*getDType(type.getElementType()), shape);
+  if (options.tolerances)
+    result.tolerance = HostTensor(DType::F64, shape);
+  return true;
+}
+
+bool Interpreter::setRows(Value value, const Rows &rows) {
+  tensors[value] = rows.values;
+  if (rows.tolerance)
+    tolerances[value] = *rows.tolerance;
+  return true;
+}
+
+bool Interpreter::execute(GatedOp op) {
+  Rows input = rowsOf(op.getInput()), result;
+  if (!makeRows(op, op.getResult().getType(), input.values, result))
+    return false;
+  evaluateGated(op, input, result);
+  return setRows(op.getResult(), result);
+}
+
+bool Interpreter::execute(RopeOp op) {
+  Rows input = rowsOf(op.getInput()), result;
+  return makeRows(op, op.getResult().getType(), input.values, result) &&
+         evaluateRope(op, input, *tensorOf(op.getPositions()),
+                      capturesOf(op.getCaptures()), result, text) &&
+         setRows(op.getResult(), result);
+}
+
 //===----------------------------------------------------------------------===//
 // The program
 //===----------------------------------------------------------------------===//
@@ -550,7 +676,7 @@ bool Interpreter::executeDim(Operation *op, Value source, Value index) {
 bool Interpreter::execute(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
-            SegmentsOp, AppendOp>(
+            SegmentsOp, AppendOp, GatedOp, RopeOp>(
           [&](auto concrete) { return execute(concrete); })
       .Case<RMSNormOp, LayerNormOp>(
           [&](Operation *norm) { return executeNorm(*NormParts::of(norm)); })
@@ -595,6 +721,9 @@ bool Interpreter::execute(Operation *op) {
       })
       .Case([&](fi::ReturnOp end) {
         results = tensorsOf(end.getOperands());
+        if (options.tolerances)
+          for (Value value : end.getOperands())
+            options.tolerances->push_back(tolerances.lookup(value));
         return true;
       })
       .Case<tensor::DimOp, memref::DimOp>([&](auto dim) {
@@ -615,6 +744,9 @@ bool Interpreter::run() {
   for (Operation &op : program.getBody().front())
     if (!execute(&op))
       return false;
+  if (options.argumentTolerances)
+    for (Value argument : program.getBody().getArguments())
+      options.argumentTolerances->push_back(tolerances.lookup(argument));
   return true;
 }
 
@@ -627,6 +759,10 @@ fi::interpretProgram(ProgramOp program, ArrayRef<HostValue> arguments,
     options.transformedScores->clear();
   if (options.weightedSums)
     options.weightedSums->clear();
+  if (options.tolerances)
+    options.tolerances->clear();
+  if (options.argumentTolerances)
+    options.argumentTolerances->clear();
   Interpreter interpreter(program, options);
   if (!interpreter.bind(arguments) || !interpreter.run())
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

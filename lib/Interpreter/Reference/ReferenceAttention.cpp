@@ -153,56 +153,6 @@ void fi::reference::addSink(const Normaliser &normaliser, double logit,
 
 namespace {
 
-/// A region with its own slots. Its leading arguments are set for each call.
-class RegionFunction {
-public:
-  bool prepare(Block &block, unsigned leading,
-               const AttentionOperands &operands) {
-    for (unsigned i = 0; i < block.getNumArguments(); ++i) {
-      BlockArgument argument = block.getArgument(i);
-      evaluator.define(argument);
-      if (i < leading)
-        continue;
-      auto &[tensor, scalar] = operands.captures[i - leading];
-      if (tensor)
-        evaluator.setTensor(argument, *tensor);
-      else
-        evaluator.set(argument, scalar);
-    }
-    this->block = &block;
-    results = SmallVector<Value>(block.getTerminator()->getOperands());
-    return evaluator.add(block);
-  }
-
-  /// A function that is built as ops, such as a mask attribute of another
-  /// dialect: `value` is what it gives.
-  bool prepare(Block &block, Value value) {
-    for (BlockArgument argument : block.getArguments())
-      evaluator.define(argument);
-    this->block = &block;
-    results = {value};
-    for (Operation &op : block)
-      if (!evaluator.add(op))
-        return false;
-    return true;
-  }
-
-  explicit operator bool() const { return block; }
-
-  bool call(ArrayRef<Scalar> arguments) {
-    for (auto [i, argument] : llvm::enumerate(arguments))
-      evaluator.set(block->getArgument(i), argument);
-    return evaluator.run();
-  }
-  Scalar result(unsigned index = 0) { return evaluator.get(results[index]); }
-  const std::string &getError() const { return evaluator.getError(); }
-
-private:
-  Block *block = nullptr;
-  SmallVector<Value> results;
-  ScalarEvaluator evaluator;
-};
-
 class Evaluation {
 public:
   Evaluation(AttentionOp op, const AttentionOperands &in, std::string &text)
@@ -308,7 +258,8 @@ bool Evaluation::prepare() {
                  {op.getScoreRegion(), scoreRegion, 6},
                  {op.getMaskRegion(), maskRegion, 5}};
   for (auto &[region, function, arguments] : regions)
-    if (!region.empty() && !function.prepare(region.front(), arguments, in))
+    if (!region.empty() &&
+        !function.prepare(region.front(), arguments, in.captures))
       return regionError(function);
   if (op.getScoreAttrAttr() && !prepareForeign(op.getScoreAttrAttr()))
     return false;
@@ -351,19 +302,9 @@ bool Evaluation::transform(RegionFunction &region, int64_t request,
                            std::vector<double> &x) {
   if (!region)
     return true;
-  int64_t pairs = x.size() / 2;
-  bool half = op.getPairing() == Pairing::Half;
-  for (int64_t pair = 0; pair < pairs; ++pair) {
-    int64_t first = half ? pair : 2 * pair;
-    int64_t second = half ? pair + pairs : 2 * pair + 1;
-    if (!region.call({Scalar::of(x[first]), Scalar::of(x[second]),
-                      Scalar::of(pair), Scalar::of(request), Scalar::of(head),
-                      Scalar::of(position)}))
-      return regionError(region);
-    x[first] = region.result(0).number;
-    x[second] = region.result(1).number;
-  }
-  return true;
+  return transformPairs(region, *op.getPairing(), x.size(), request, head,
+                        position, x) ||
+         regionError(region);
 }
 
 /// A key's row, the tail's columns behind the others.

@@ -13,7 +13,7 @@
 #define FI_LIB_INTERPRETER_REFERENCE_REFERENCEIMPL_H
 
 #include "ScalarEvaluator.h"
-#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "fi/Interpreter/Reference.h"
 #include <cstring>
 
@@ -56,7 +56,10 @@ struct ViewValue {
   Scales keyScales, valueScales;
 
   int64_t getRequests() const { return lengths.size(); }
-  /// Address of the first element of a key's row in the pool of a part.
+  const HostTensor &poolOf(KVPart part) const;
+  /// The first element of a key's row in the pool of a part, and its address.
+  llvm::SmallVector<int64_t, 5> indexOf(KVPart part, int64_t request,
+                                        int64_t head, int64_t key) const;
   void *row(KVPart part, int64_t request, int64_t head, int64_t key) const;
   /// What the elements of the row of a key or of a value are multiplied by.
   double scale(bool wantValues, int64_t request, int64_t head,
@@ -172,14 +175,84 @@ bool readRows(const BatchError &error, std::optional<HostTensor> rows,
               int64_t queryRows, int64_t requests,
               std::vector<int64_t> &values);
 
+/// What a region reads besides its arguments: a tensor or a scalar.
+using Capture = std::pair<std::optional<HostTensor>, Scalar>;
+
+/// A region with its own slots. Its leading arguments are set for each call.
+class RegionFunction {
+public:
+  bool prepare(mlir::Block &block, unsigned leading,
+               llvm::ArrayRef<Capture> captures) {
+    for (unsigned i = 0; i < block.getNumArguments(); ++i) {
+      mlir::BlockArgument argument = block.getArgument(i);
+      evaluator.define(argument);
+      if (i < leading)
+        continue;
+      auto &[tensor, scalar] = captures[i - leading];
+      if (tensor)
+        evaluator.setTensor(argument, *tensor);
+      else
+        evaluator.set(argument, scalar);
+    }
+    this->block = &block;
+    results =
+        llvm::SmallVector<mlir::Value>(block.getTerminator()->getOperands());
+    return evaluator.add(block);
+  }
+
+  /// A function that is built as ops, such as a mask attribute of another
+  /// dialect: `value` is what it gives.
+  bool prepare(mlir::Block &block, mlir::Value value) {
+    for (mlir::BlockArgument argument : block.getArguments())
+      evaluator.define(argument);
+    this->block = &block;
+    results = {value};
+    for (mlir::Operation &op : block)
+      if (!evaluator.add(op))
+        return false;
+    return true;
+  }
+
+  explicit operator bool() const { return block; }
+
+  bool call(llvm::ArrayRef<Scalar> arguments) {
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      evaluator.set(block->getArgument(i), argument);
+    return evaluator.run();
+  }
+  Scalar result(unsigned index = 0) { return evaluator.get(results[index]); }
+  const std::string &getError() const { return evaluator.getError(); }
+
+private:
+  mlir::Block *block = nullptr;
+  llvm::SmallVector<mlir::Value> results;
+  ScalarEvaluator evaluator;
+};
+/// Transforms the pairs of a row's first `dims` elements by a region; false
+/// where the region fails.
+bool transformPairs(RegionFunction &region, Pairing pairing, int64_t dims,
+                    int64_t request, int64_t head, int64_t position,
+                    llvm::MutableArrayRef<double> row);
+/// Whether a region computes functions, of angles say, rather than reads them.
+bool computesFunctions(mlir::Region &region);
+/// By how much f32 is off that transforms a pair: `before` and `after` are the
+/// sums of both elements' magnitudes.
+double pairError(bool isComputed, int64_t position, double before,
+                 double after);
+/// The elements of a pair.
+inline std::pair<int64_t, int64_t> pairOf(Pairing pairing, int64_t dims,
+                                          int64_t pair) {
+  return pairing == Pairing::Half ? std::pair(pair, pair + dims / 2)
+                                  : std::pair(2 * pair, 2 * pair + 1);
+}
+
 struct AttentionOperands {
   HostTensor query;
   std::optional<HostTensor> queryTail, rows, positions, sink;
   const ViewValue *view = nullptr;
   const SegmentsValue *segments = nullptr;
   double scale = 1;
-  /// A tensor or a scalar for each capture.
-  std::vector<std::pair<std::optional<HostTensor>, Scalar>> captures;
+  std::vector<Capture> captures;
 };
 
 /// Evaluates fi.attention: one state, or one a piece where the op's result is
@@ -191,6 +264,20 @@ bool evaluateAttention(AttentionOp op, const AttentionOperands &operands,
                        std::vector<StateValue> &states, HostTensor &visible,
                        HostTensor &transformed, HostTensor &sums,
                        std::string &error);
+
+/// Rows that an op takes, and by how much backends may have computed them
+/// otherwise where they are computed: [rows, heads, dim] of f64.
+struct Rows {
+  HostTensor values;
+  std::optional<HostTensor> tolerance;
+};
+
+/// Evaluate what stands beside attention. `result.tolerance`, where it is
+/// there, receives NUM13's bound.
+void evaluateGated(GatedOp op, const Rows &input, Rows &result);
+bool evaluateRope(RopeOp op, const Rows &input, const HostTensor &positions,
+                  llvm::ArrayRef<Capture> captures, Rows &result,
+                  std::string &error);
 
 } // namespace fi::reference
 

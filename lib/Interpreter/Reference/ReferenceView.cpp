@@ -26,10 +26,16 @@ std::pair<int64_t, int64_t> ViewValue::place(bool wantValues, int64_t request,
 
 void *ViewValue::row(KVPart part, int64_t request, int64_t head,
                      int64_t key) const {
+  return poolOf(part).at(indexOf(part, request, head, key));
+}
+
+const HostTensor &ViewValue::poolOf(KVPart part) const {
+  return part == KVPart::Values ? values : part == KVPart::Tail ? tails : keys;
+}
+
+SmallVector<int64_t, 5> ViewValue::indexOf(KVPart part, int64_t request,
+                                           int64_t head, int64_t key) const {
   bool wantValues = part == KVPart::Values;
-  const HostTensor &pool = wantValues             ? values
-                           : part == KVPart::Tail ? tails
-                                                  : keys;
   SmallVector<int64_t, 5> at;
   auto [page, token] = place(wantValues, request, key);
   if (paged)
@@ -46,7 +52,7 @@ void *ViewValue::row(KVPart part, int64_t request, int64_t head,
     at.push_back(head);
   }
   at.push_back(0);
-  return pool.at(at);
+  return at;
 }
 
 bool ViewValue::sees(int64_t block, int64_t key) const {

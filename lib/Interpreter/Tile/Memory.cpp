@@ -37,17 +37,25 @@ static llvm::Error checkIndex(const llvm::Twine &what, int64_t index,
 // Rows of elements
 //===----------------------------------------------------------------------===//
 
+/// Which columns of a row a tile has: `first + c * step`.
+namespace {
+struct Columns {
+  int64_t first = 0, step = 1;
+};
+} // namespace
+
 /// The elements of the last dimension behind `indices`, or the one element
 /// where `indices` are complete.
 static void readRow(const HostTensor &from, ArrayRef<int64_t> indices,
-                    int64_t columns, bool floats, Elements &to) {
+                    int64_t columns, bool floats, Elements &to,
+                    Columns where = {}) {
   Indices all(indices);
   bool complete = static_cast<int64_t>(indices.size()) == from.getRank();
   if (!complete)
     all.push_back(0);
   for (int64_t c = 0; c < columns; ++c) {
     if (!complete)
-      all.back() = c;
+      all.back() = where.first + c * where.step;
     if (floats)
       to.floats.push_back(from.getFloat(all));
     else
@@ -57,14 +65,14 @@ static void readRow(const HostTensor &from, ArrayRef<int64_t> indices,
 
 static void writeRow(const HostTensor &to, ArrayRef<int64_t> indices,
                      int64_t columns, int64_t row, bool floats,
-                     const Elements &from, int64_t firstColumn = 0) {
+                     const Elements &from, Columns where = {}) {
   Indices all(indices);
   bool complete = static_cast<int64_t>(indices.size()) == to.getRank();
   if (!complete)
     all.push_back(0);
   for (int64_t c = 0; c < columns; ++c) {
     if (!complete)
-      all.back() = firstColumn + c;
+      all.back() = where.first + c * where.step;
     if (floats)
       to.setFloat(all, from.floats[row * columns + c]);
     else
@@ -83,25 +91,45 @@ static std::optional<int64_t> partOf(Value part, Strand &strand) {
   return strand.integer(part);
 }
 
+/// The columns that an op with `first` and `step` means, where it has these.
+template <typename Op>
+static std::optional<Columns> columnsOf(Op op, Strand &strand) {
+  if (!op.getFirst())
+    return std::nullopt;
+  return Columns{strand.integer(op.getFirst()),
+                 static_cast<int64_t>(op.getStep())};
+}
+
+/// Whether a tile's columns are some of a row of `size` elements.
+static llvm::Error checkColumns(Columns where, int64_t columns, int64_t size) {
+  if (llvm::Error error = checkIndex("first column", where.first, size))
+    return error;
+  return checkIndex("last of " + llvm::Twine(columns) + " columns",
+                    where.first + (columns - 1) * where.step, size);
+}
+
 /// [row, head] of row `r` of an item's tile.
-static llvm::Expected<Indices> findRow(const HostTensor &tensor,
-                                       const fi_item &item, int64_t group,
-                                       int64_t r, int64_t columns,
-                                       std::optional<int64_t> part = {}) {
+static llvm::Expected<Indices>
+findRow(const HostTensor &tensor, const fi_item &item, int64_t group, int64_t r,
+        int64_t columns, std::optional<int64_t> part = {},
+        std::optional<int64_t> head = {}, std::optional<Columns> where = {}) {
   int64_t packed = item.row_begin + r;
   int64_t token = packed / group;
   if (llvm::Error error =
           checkIndex("token of row " + llvm::Twine(r), token, item.q_len))
     return error;
   Indices indices = {item.q_begin + token,
-                     item.kv_head * group + packed % group};
+                     head.value_or(item.kv_head) * group + packed % group};
   const char *names[] = {"row", "head"};
   for (int d : {0, 1})
     if (llvm::Error error =
             checkIndex(llvm::Twine(names[d]) + " of row " + llvm::Twine(r),
                        indices[d], tensor.getSize(d)))
       return error;
-  if (part && tensor.getRank() == 3) {
+  if (where && tensor.getRank() == 3) {
+    if (llvm::Error error = checkColumns(*where, columns, tensor.getSize(2)))
+      return error;
+  } else if (part && tensor.getRank() == 3) {
     if (llvm::Error error =
             checkIndex("part of " + llvm::Twine(columns) + " columns", *part,
                        tensor.getSize(2) / columns))
@@ -112,27 +140,37 @@ static llvm::Expected<Indices> findRow(const HostTensor &tensor,
   return indices;
 }
 
-llvm::Expected<Elements> fi::tile::readRows(Value from, Value itemValue,
-                                            int64_t group, int64_t rows,
-                                            int64_t columns, bool floats,
-                                            Strand &strand) {
+static llvm::Expected<Elements>
+readRows(Value from, Value itemValue, int64_t group, int64_t rows,
+         int64_t columns, bool floats, Strand &strand,
+         std::optional<int64_t> head, std::optional<Columns> where) {
   const HostTensor &source = strand.tensor(from);
   const fi_item &item = strand.item(itemValue);
   Elements result;
   for (int64_t r = 0; r < rows; ++r) {
-    llvm::Expected<Indices> row = findRow(
-        source, item, group, std::min<int64_t>(r, item.row_count - 1), columns);
+    llvm::Expected<Indices> row =
+        findRow(source, item, group, std::min<int64_t>(r, item.row_count - 1),
+                columns, /*part=*/{}, head, where);
     if (!row)
       return row.takeError();
-    readRow(source, *row, columns, floats, result);
+    readRow(source, *row, columns, floats, result, where.value_or(Columns()));
   }
   return result;
 }
 
+llvm::Expected<Elements> fi::tile::readRows(Value from, Value itemValue,
+                                            int64_t group, int64_t rows,
+                                            int64_t columns, bool floats,
+                                            Strand &strand) {
+  return ::readRows(from, itemValue, group, rows, columns, floats, strand,
+                    /*head=*/{}, /*where=*/{});
+}
+
 static llvm::Error loadRows(LoadRowsOp op, Strand &strand) {
-  llvm::Expected<Elements> rows = readRows(
+  llvm::Expected<Elements> rows = ::readRows(
       op.getSource(), op.getItem(), op.getGroup(), op.getType().getDimSize(0),
-      op.getType().getDimSize(1), hasFloats(op.getType()), strand);
+      op.getType().getDimSize(1), hasFloats(op.getType()), strand,
+      partOf(op.getHead(), strand), columnsOf(op, strand));
   if (!rows)
     return at(op, rows.takeError());
   strand.set(op, std::make_shared<const Elements>(std::move(*rows)));
@@ -146,16 +184,19 @@ static llvm::Error storeRows(StoreRowsOp op, Strand &strand) {
   int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
   int64_t columns = type.getDimSize(1);
   std::optional<int64_t> part = partOf(op.getPart(), strand);
+  std::optional<Columns> where = columnsOf(op, strand);
   // A value per row is stored with part 0.
   if (columns == 1 && part.value_or(0) != 0)
     return llvm::Error::success();
   for (int64_t r = 0; r < rows; ++r) {
     llvm::Expected<Indices> row =
-        findRow(target, item, op.getGroup(), r, columns, part);
+        findRow(target, item, op.getGroup(), r, columns, part,
+                partOf(op.getHead(), strand), where);
     if (!row)
       return at(op, row.takeError());
     writeRow(target, *row, columns, r, hasFloats(type),
-             strand.elements(op.getTile()), part.value_or(0) * columns);
+             strand.elements(op.getTile()),
+             where ? *where : Columns{part.value_or(0) * columns});
   }
   return llvm::Error::success();
 }
@@ -375,13 +416,19 @@ static llvm::Error storeKV(StoreKVOp op, Strand &strand) {
   const fi_item &item = strand.item(op.getItem());
   int64_t key = strand.integer(op.getKey());
   auto type = cast<RankedTensorType>(op.getTile().getType());
+  std::optional<Columns> where = columnsOf(op, strand);
   int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
   for (int64_t r = 0; r < rows; ++r) {
     llvm::Expected<KVRow> row = findItemRow(view, op.getPart(), item, key + r);
     if (!row)
       return at(op, row.takeError());
-    writeRow(*row->pool, row->indices, type.getDimSize(1), r, /*floats=*/true,
-             strand.elements(op.getTile()));
+    if (where)
+      if (llvm::Error error =
+              checkColumns(*where, type.getDimSize(1),
+                           row->pool->getSize(row->pool->getRank() - 1)))
+        return at(op, std::move(error));
+    writeRow(*row->pool, row->indices, type.getDimSize(1), r, hasFloats(type),
+             strand.elements(op.getTile()), where.value_or(Columns()));
   }
   return llvm::Error::success();
 }

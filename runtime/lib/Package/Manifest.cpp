@@ -644,6 +644,18 @@ private:
     readMask(json.get("mask"), stage.mask);
   }
 
+  void readWithRows(const JsonReader &json, Stage &stage) {
+    if (json.isNull())
+      return;
+    for (size_t i = 0; i < json.size(); ++i) {
+      int32_t argument = findArgument(json[i].string());
+      if (argument == none || m.arguments[argument].kind == FI_KIND_SCALAR ||
+          m.arguments[argument].shape.empty())
+        json[i].error("the name of a tensor argument");
+      stage.withRows.push_back(argument);
+    }
+  }
+
   void readStage(const JsonReader &json, Stage &stage) {
     std::string op = json.at("op").string();
     stage.name = json.at("name").string();
@@ -653,6 +665,7 @@ private:
     } else if (op == "rows") {
       stage.op = StageOp::Rows;
       stage.rowsOf = readRowSource(json.at("rows_of"));
+      readWithRows(json.get("with_rows"), stage);
       stage.kvHeads = json.at("heads").integer(1, maxHeads);
       readBodies(json.at("bodies"), stage);
     } else if (op == "append") {

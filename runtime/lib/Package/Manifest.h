@@ -203,6 +203,7 @@ struct Stage {
   int32_t positions = none;       // attention: argument
   int32_t outs[2] = {none, none}; // attention: pools of output and statistic
   RowSource rowsOf;               // rows
+  std::vector<int32_t> withRows;  // rows: arguments that have as many
   std::vector<int32_t> newTokens; // append: run arguments with the new rows
   View view;
   int64_t queryHeads = 1, kvHeads = 1; // rows: kvHeads is the heads

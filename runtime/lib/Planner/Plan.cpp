@@ -387,6 +387,17 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
             manifest.arguments[buffer.index].shape.size() > 1)
           FI_TRY(setRule(manifest, stage, buffer.index, 0, count));
       }
+      for (int32_t argument : stage.withRows) {
+        const Argument &a = manifest.arguments[argument];
+        if (a.group == FI_GROUP_RUN)
+          FI_TRY(setRule(manifest, stage, argument, 0, count));
+        else if (tables[argument].shape[0] < count)
+          return fail(FI_INVALID_BATCH,
+                      "%s: operand '%s': expected at least %" PRId64
+                      " rows, but got %" PRId64,
+                      stage.name.c_str(), a.name.c_str(), count,
+                      tables[argument].shape[0]);
+      }
       FI_TRY(builder.rows(stage, int32_t(s), count, crew, lists));
       continue;
     }

@@ -78,3 +78,81 @@ fi.program @p plan(%ap: !ix, %ip: !ix, %pg: !ix, %last: !ix) run(%nc: !new, %c: 
   fi.append %nc, %nc rows(%ap : !ix) to %w : !new, !new to !kv
   fi.return
 }
+
+// -----
+
+!n = tensor<?x2x32xf32>
+!m = memref<?x2x32xf32>
+!kv = !fi.ragged_kv<2x32xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected 'pair', and 'dims' where not all elements are paired, exactly with a region that transforms keys or values [APP8]}}
+  fi.append %n, %n rows(%r : tensor<?xi32>) to %kv pair<half> : !n, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x32xf32>
+!m = memref<?x2x32xf32>
+!kv = !fi.ragged_kv<2x32xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected 'pair', and 'dims' where not all elements are paired, exactly with a region that transforms keys or values [APP8]}}
+  fi.append %n, %n rows(%r : tensor<?xi32>) to %kv dims(16) : !n, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x32xf32>
+!m = memref<?x2x32xf32>
+!kv = !fi.ragged_kv<2x32xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected 2 regions, of keys and of values, or none, but got 1 [APP8]}}
+  "fi.append"(%n, %n, %r, %kv) ({}) : (!n, !n, tensor<?xi32>, !kv) -> ()
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x24xf32>
+!m = memref<?x2x24xf32>
+!kv = !fi.ragged_kv<2x24xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected a multiple of 16 of at most 24 elements in pairs, but got 24; say how many by 'dims' [APP9]}}
+  fi.append %n, %n rows(%r : tensor<?xi32>) to %kv pair<half> key(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : !n, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x32xf32>
+!m = memref<?x2x32xf32>
+!kv = !fi.ragged_kv<2x32xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected region 'value' of a view of type '!fi.ragged_kv<2x32xf32>', but got 'tail'}}
+  fi.append %n, %n rows(%r : tensor<?xi32>) to %kv pair<half> tail(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : !n, !n to !kv
+  fi.return
+}
+
+// -----
+
+!n = tensor<?x2x32xf32>
+!m = memref<?x2x32xf32>
+!kv = !fi.ragged_kv<2x32xf32>
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
+  %kv = fi.view.ragged %k, %k : !m, !m -> !kv
+  // expected-error @+1 {{expected region 'key' to yield (f32, f32) [ATT12]}}
+  fi.append %n, %n rows(%r : tensor<?xi32>) to %kv pair<half> key(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u : f32
+  } : !n, !n to !kv
+  fi.return
+}

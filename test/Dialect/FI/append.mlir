@@ -26,3 +26,27 @@ fi.program @append plan(%ap: !ix, %ip: !ix, %pg: !ix, %last: !ix)
   %b = fi.attention %q rows(%ap : !ix) over %view scale(1.0) : !n over !kv -> !n
   fi.return %a, %b : !n, !n
 }
+
+// CHECK-LABEL: fi.program @transformed
+// CHECK: fi.append %nk, %nv rows(%ap : tensor<?xi32>) to %{{.*}} pair<half> dims(16) captures(%[[C:.*]] = %t : tensor<?xf32>) key(%[[X:.*]]: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[P:.*]]: index) {
+// CHECK:   fi.load %[[C]][%[[P]]] : tensor<?xf32>
+// CHECK: } value(%{{.*}}: f32, %[[Y:.*]]: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index) {
+// CHECK:   fi.yield %[[Y]], %{{.*}} : f32, f32
+// CHECK: } : tensor<?x2x32xf32>, tensor<?x2x32xf32> to !kv
+// CHECK: fi.append {{.*}} pair<interleaved> value(%
+// ORDER-LABEL: fi.program @transformed
+fi.program @transformed plan(%ap: !ix) run(%nk: tensor<?x2x32xf32>, %nv: tensor<?x2x32xf32>, %k: memref<?x2x32xf32>, %t: tensor<?xf32>) {
+  %view = fi.view.ragged %k, %k indptr(%ap : !ix) : memref<?x2x32xf32>, memref<?x2x32xf32> -> !fi.ragged_kv<2x32xf32>
+  fi.append %nk, %nv rows(%ap : !ix) to %view pair<half> dims(16) captures(%c = %t : tensor<?xf32>)
+      key(%x: f32, %y: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    %a = fi.load %c[%pos] : tensor<?xf32>
+    fi.yield %a, %x : f32, f32
+  } value(%x: f32, %y: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %y, %x : f32, f32
+  } : tensor<?x2x32xf32>, tensor<?x2x32xf32> to !fi.ragged_kv<2x32xf32>
+  fi.append %nk, %nv rows(%ap : !ix) to %view pair<interleaved>
+      value(%x: f32, %y: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %y, %x : f32, f32
+  } : tensor<?x2x32xf32>, tensor<?x2x32xf32> to !fi.ragged_kv<2x32xf32>
+  fi.return
+}

@@ -165,3 +165,108 @@ func.func @f(%x: tensor<?x2x64xf32>, %d: tensor<?x2x64xf16>) {
   %y = fi.rms_norm %x eps(0.1) outs(%d : tensor<?x2x64xf16>) : tensor<?x2x64xf32> -> tensor<?x2x64xf32>
   return
 }
+
+
+// -----
+
+fi.program @p run(%x: tensor<?x32xf32>) -> (tensor<?x16xf32>) {
+  // expected-error @+1 {{expected operand 'input' of shape [rows, heads, dim] with heads and dim known and at least 1 head, but got 'tensor<?x32xf32>' [GAT1]}}
+  %y = fi.gated %x act(silu) : tensor<?x32xf32> -> tensor<?x16xf32>
+  fi.return %y : tensor<?x16xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x24xf32>) -> (tensor<?x1x12xf32>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 16 up to 1048576, but got 24 [GAT1]}}
+  %y = fi.gated %x act(silu) : tensor<?x1x24xf32> -> tensor<?x1x12xf32>
+  fi.return %y : tensor<?x1x12xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x32xf32>) -> (tensor<?x1x32xf32>) {
+  // expected-error @+1 {{expected a result of half the dim of 'input', 16, and its rows and heads, but got 'tensor<?x1x32xf32>' of 'tensor<?x1x32xf32>' [GAT2]}}
+  %y = fi.gated %x act(silu) : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
+  fi.return %y : tensor<?x1x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x?x32xf32>, %p: tensor<?xi32>) -> (tensor<?x?x32xf32>) {
+  // expected-error @+1 {{expected operand 'input' of shape [rows, heads, dim] with heads and dim known and at least 1 head, but got 'tensor<?x?x32xf32>' [ROPE1]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x?x32xf32> -> tensor<?x?x32xf32>
+  fi.return %y : tensor<?x?x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x528xf32>, %p: tensor<?xi32>) -> (tensor<?x1x528xf32>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 8 up to 512, but got 528 [ROPE1]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x1x528xf32> -> tensor<?x1x528xf32>
+  fi.return %y : tensor<?x1x528xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected a result of the shape of 'input', but got 'tensor<?x2x32xf32>' of 'tensor<?x1x32xf32>' [ROPE2]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x1x32xf32> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<4x1x32xf32>, %p: tensor<3xi32>) -> (tensor<4x1x32xf32>) {
+  // expected-error @+1 {{expected operand 'positions' to have an element for each row of 'tensor<4x1x32xf32>', but got 'tensor<3xi32>' [ROPE3]}}
+  %y = fi.rope %x at(%p : tensor<3xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<4x1x32xf32> -> tensor<4x1x32xf32>
+  fi.return %y : tensor<4x1x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x40xf32>, %p: tensor<?xi32>) -> (tensor<?x1x40xf32>) {
+  // expected-error @+1 {{expected a multiple of 16 of at most 40 elements in pairs, but got 40; say how many by 'dims' [ROPE4]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x1x40xf32> -> tensor<?x1x40xf32>
+  fi.return %y : tensor<?x1x40xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x40xf32>, %p: tensor<?xi32>) -> (tensor<?x1x40xf32>) {
+  // expected-error @+1 {{expected a multiple of 16 of at most 40 elements in pairs, but got 48 [ROPE4]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> dims(48) transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x1x40xf32> -> tensor<?x1x40xf32>
+  fi.return %y : tensor<?x1x40xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x1x32xf32>) {
+  // expected-error @+1 {{expected region 'transform' to take (f32, f32, index, index, index, index), but got (f32, f32, index) [ATT11]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %i: index) {
+    fi.yield %u, %v : f32, f32
+  } : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
+  fi.return %y : tensor<?x1x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x1x32xf32>) {
+  // expected-error @+1 {{expected region 'transform' to yield (f32, f32) [ATT12]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %u : f32
+  } : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
+  fi.return %y : tensor<?x1x32xf32>
+}

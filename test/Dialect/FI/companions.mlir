@@ -30,3 +30,42 @@ func.func @in_memory(%x: memref<?x4x64xbf16>, %y: memref<?x4x64xf16>) {
   fi.layer_norm %x eps(0.1) outs(%y : memref<?x4x64xf16>) : memref<?x4x64xbf16>
   return
 }
+
+
+!ix = tensor<?xi32>
+!x = tensor<?x4x64xbf16>
+
+// CHECK-LABEL: fi.program @gates
+fi.program @gates run(%x: tensor<?x1x48xbf16>) -> (tensor<?x1x24xbf16>, tensor<?x1x24xf32>, tensor<?x1x24xf16>) {
+  // CHECK: fi.gated %x act(silu) : tensor<?x1x48xbf16> -> tensor<?x1x24xbf16>
+  %a = fi.gated %x act(silu) : tensor<?x1x48xbf16> -> tensor<?x1x24xbf16>
+  // CHECK: fi.gated %x act(gelu) : tensor<?x1x48xbf16> -> tensor<?x1x24xf32>
+  %b = fi.gated %x act(gelu) : tensor<?x1x48xbf16> -> tensor<?x1x24xf32>
+  // CHECK: fi.gated %x act(gelu_tanh) : tensor<?x1x48xbf16> -> tensor<?x1x24xf16>
+  %c = fi.gated %x act(gelu_tanh) : tensor<?x1x48xbf16> -> tensor<?x1x24xf16>
+  fi.return %a, %b, %c : tensor<?x1x24xbf16>, tensor<?x1x24xf32>, tensor<?x1x24xf16>
+}
+
+// CHECK-LABEL: fi.program @pairs
+fi.program @pairs plan(%p: !ix) run(%x: !x, %g: tensor<?xf32>, %one: f32) -> (!x, !x) {
+  // CHECK: fi.rope %x at(%p : tensor<?xi32>) pair<half> captures(%[[C:.*]] = %g : tensor<?xf32>, %[[Z:.*]] = %one : f32) transform(%[[A:.*]]: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[P:.*]]: index) {
+  // CHECK:   fi.load %[[C]][%[[P]]] : tensor<?xf32>
+  // CHECK:   arith.addf %[[A]], %[[Z]] : f32
+  // CHECK: } : tensor<?x4x64xbf16> -> tensor<?x4x64xbf16>
+  %a = fi.rope %x at(%p : !ix) pair<half> captures(%t = %g : tensor<?xf32>, %z = %one : f32)
+      transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    %c = fi.load %t[%pos] : tensor<?xf32>
+    %d = arith.addf %u, %z : f32
+    fi.yield %c, %d : f32, f32
+  } : !x -> !x
+  // CHECK: fi.rope %{{.*}} at(%p : tensor<?xi32>) pair<interleaved> dims(32) transform(
+  %b = fi.rope %a at(%p : !ix) pair<interleaved> dims(32)
+      transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %v, %u : f32, f32
+  } : !x -> !x
+  %c = fi.rope %a at(%p : !ix) pair<half> dims(16)
+      transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %v, %u : f32, f32
+  } : !x -> !x
+  fi.return %b, %c : !x, !x
+}

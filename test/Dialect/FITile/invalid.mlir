@@ -660,3 +660,57 @@ func.func @f(%x: memref<64xf16>) {
   %r = fi_tile.load_columns %x : memref<64xf16> -> tensor<1x32xf16>
   return
 }
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%q: memref<?x8x64xf32>, %w: !fi_tile.work) schedule(#s) {
+  %z = arith.constant 0 : index
+  %c = arith.constant dense<0.0> : tensor<16x32xf32>
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.load_rows' op expected a step of at least 1, and of 1 without 'from', but got 0 [TILE36]}}
+    %0 = fi_tile.load_rows %q[%it] group 1 from %z step 0 : memref<?x8x64xf32> -> tensor<16x32xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%q: memref<?x8x64xf32>, %w: !fi_tile.work) schedule(#s) {
+  %z = arith.constant 0 : index
+  %c = arith.constant dense<0.0> : tensor<16x32xf32>
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.store_rows' op expected a tile of columns that a row of 64 has, but got 'tensor<16x32xf32>' by steps of 3 [TILE36]}}
+    fi_tile.store_rows %c, %q[%it] group 1 from %z step 3 : tensor<16x32xf32>, memref<?x8x64xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%q: memref<?x8x64xf32>, %w: !fi_tile.work) schedule(#s) {
+  %z = arith.constant 0 : index
+  %c = arith.constant dense<0.0> : tensor<16x32xf32>
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.load_rows' op expected a group of 1 with 'head', but got 2 [TILE36]}}
+    %0 = fi_tile.load_rows %q[%it] group 2 head %z : memref<?x8x64xf32> -> tensor<16x64xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+!kv = !fi.ragged_kv<2x64xf32>
+fi_tile.kernel @k(%k: memref<?x2x64xf32>, %w: !fi_tile.work) schedule(#s) {
+  %z = arith.constant 0 : index
+  %c = arith.constant dense<0.0> : tensor<16x32xf32>
+  %kv = fi_tile.view %k, %k : memref<?x2x64xf32>, memref<?x2x64xf32> -> !kv
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.store_kv' op expected a tile of columns that a row of 64 has, but got 'tensor<16x32xf32>' by steps of 4 [TILE36]}}
+    fi_tile.store_kv keys %c, %kv[%it, %z] from %z step 4 : tensor<16x32xf32>, !kv
+  }
+  fi_tile.return
+}

@@ -183,3 +183,21 @@ fi_tile.kernel @states(%sinks: memref<?x8xf32>, %work: !fi_tile.work) schedule(#
 
 // CHECK-LABEL: fi_tile.package @llama {manifest = 1 : i64, program = "llama"}
 fi_tile.package @llama {manifest = 1, program = "llama"}
+
+// CHECK-LABEL: fi_tile.kernel @columns
+fi_tile.kernel @columns(%x: memref<?x2x64xbf16>, %y: memref<?x2x64xf32>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, mr = 8, nr = 2>) {
+  %one = arith.constant 1 : index
+  %kv = fi_tile.view %y, %y : memref<?x2x64xf32>, memref<?x2x64xf32> -> !fi.ragged_kv<2x64xf32>
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.load_rows %{{.*}}[%{{.*}}] group 1 head %{{.*}} from %{{.*}} step 2 : memref<?x2x64xbf16> -> tensor<16x32xf32>
+    %a = fi_tile.load_rows %x[%it] group 1 head %one from %one step 2 : memref<?x2x64xbf16> -> tensor<16x32xf32>
+    // CHECK: fi_tile.load_rows %{{.*}}[%{{.*}}] group 1 from %{{.*}} step 1 : memref<?x2x64xbf16> -> tensor<16x32xf32>
+    %b = fi_tile.load_rows %x[%it] group 1 from %one step 1 : memref<?x2x64xbf16> -> tensor<16x32xf32>
+    // CHECK: fi_tile.store_rows %{{.*}}, %{{.*}}[%{{.*}}] group 1 head %{{.*}} from %{{.*}} step 2 : tensor<16x32xf32>, memref<?x2x64xf32>
+    fi_tile.store_rows %a, %y[%it] group 1 head %one from %one step 2 : tensor<16x32xf32>, memref<?x2x64xf32>
+    // CHECK: fi_tile.store_kv keys %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] from %{{.*}} step 2 : tensor<16x32xf32>, !kv
+    fi_tile.store_kv keys %b, %kv[%it, %one] from %one step 2 : tensor<16x32xf32>, !fi.ragged_kv<2x64xf32>
+  }
+  fi_tile.return
+}

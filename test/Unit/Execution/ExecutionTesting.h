@@ -91,6 +91,8 @@ struct TestProgram {
     result.visibleKeys = (*executor)->getVisibleKeys().vec();
     result.transformedScores = (*executor)->getTransformedScores().vec();
     result.weightedSums = (*executor)->getWeightedSums().vec();
+    result.tolerances = (*executor)->getTolerances().vec();
+    result.argumentTolerances = (*executor)->getArgumentTolerances().vec();
     return result;
   }
 

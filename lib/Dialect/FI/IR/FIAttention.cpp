@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarRegions.h"
 #include "Shapes.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -121,43 +122,6 @@ void AttentionOp::getAsmBlockArgumentNames(Region &region,
 // Parser and printer
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Operands of one clause, to be resolved when all types are known.
-struct Clause {
-  SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  SmallVector<Type> types;
-};
-} // namespace
-
-/// `keyword(%x : type)`
-static ParseResult parseTypedClause(OpAsmParser &parser, StringRef keyword,
-                                    Clause &clause) {
-  if (failed(parser.parseOptionalKeyword(keyword)))
-    return success();
-  return failure(parser.parseLParen() ||
-                 parser.parseOperand(clause.operands.emplace_back()) ||
-                 parser.parseColonType(clause.types.emplace_back()) ||
-                 parser.parseRParen());
-}
-
-/// `captures(%a = %x : type, ...)`
-static ParseResult
-parseCaptures(OpAsmParser &parser, Clause &clause,
-              SmallVectorImpl<OpAsmParser::Argument> &bindings) {
-  if (failed(parser.parseOptionalKeyword("captures")))
-    return success();
-  return parser.parseCommaSeparatedList(
-      OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
-        OpAsmParser::Argument &binding = bindings.emplace_back();
-        if (parser.parseArgument(binding) || parser.parseEqual() ||
-            parser.parseOperand(clause.operands.emplace_back()) ||
-            parser.parseColonType(clause.types.emplace_back()))
-          return failure();
-        binding.type = clause.types.back();
-        return success();
-      });
-}
-
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   Clause query, rows, view, positions, segments, scaleValue, sink, captures,
       outs, queryTail;
@@ -168,13 +132,7 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
     region = result.addRegion();
 
   auto parseRegionWithArguments = [&](Region &region) -> ParseResult {
-    SmallVector<OpAsmParser::Argument> arguments;
-    if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::None,
-                                 /*allowType=*/true) ||
-        parser.parseRParen())
-      return failure();
-    llvm::append_range(arguments, bindings);
-    return parser.parseRegion(region, arguments, /*enableNameShadowing=*/true);
+    return parseScalarRegion(parser, region, bindings);
   };
   // The region, or a list of attributes, behind `keyword(`.
   auto startsAttribute = [&](Attribute &attr) -> ParseResult {
@@ -225,20 +183,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
              << normaliser << " [ATT9]";
   }
   result.addAttribute(getNormaliserAttrName(result.name), normaliser);
-  if (succeeded(parser.parseOptionalKeyword("pair"))) {
-    SMLoc loc;
-    StringRef text;
-    if (parser.parseLess() || parser.getCurrentLocation(&loc) ||
-        parser.parseKeyword(&text) || parser.parseGreater())
-      return failure();
-    std::optional<Pairing> pairing = symbolizePairing(text);
-    if (!pairing)
-      return parser.emitError(loc,
-                              "expected 'half' or 'interleaved', but got '")
-             << text << "'";
-    result.addAttribute(getPairingAttrName(result.name),
-                        PairingAttr::get(parser.getContext(), *pairing));
-  }
+  if (parsePairing(parser, result, getPairingAttrName(result.name)))
+    return failure();
   if (parseCaptures(parser, captures, bindings))
     return failure();
   for (unsigned index : {0u, 1u})
@@ -361,36 +307,10 @@ void AttentionOp::print(OpAsmPrinter &printer) {
   for (Region &region : (*this)->getRegions())
     if (!region.empty() && !first)
       first = &region;
-  if (!getCaptures().empty() && first) {
-    printer << " captures(";
-    unsigned base = first->getNumArguments() - getCaptures().size();
-    llvm::interleaveComma(
-        llvm::enumerate(getCaptures()), printer, [&](auto it) {
-          printer << first->getArgument(base + it.index()) << " = "
-                  << it.value() << " : " << it.value().getType();
-        });
-    printer << ')';
-  }
+  printCaptures(printer, getCaptures(), first);
   auto region = [&](unsigned index) {
-    Region &r = (*this)->getRegion(index);
-    if (r.empty())
-      return;
-    printer << ' ' << kRegionNames[index] << '(';
-    unsigned own = r.getNumArguments() - getCaptures().size();
-    llvm::interleaveComma(
-        r.getArguments().take_front(own), printer,
-        [&](BlockArgument a) { printer << a << ": " << a.getType(); });
-    printer << ") ";
-    if (first && first != &r &&
-        first->getNumArguments() >= getCaptures().size())
-      printer.shadowRegionArgs(r, [&] {
-        SmallVector<Value> names(r.getArguments().take_front(own).begin(),
-                                 r.getArguments().take_front(own).end());
-        llvm::append_range(
-            names, first->getArguments().take_back(getCaptures().size()));
-        return names;
-      }());
-    printer.printRegion(r, /*printEntryBlockArgs=*/false);
+    printScalarRegion(printer, kRegionNames[index], (*this)->getRegion(index),
+                      first, getCaptures().size());
   };
   region(0);
   region(1);
@@ -602,62 +522,18 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-/// ATT13: what may stand in a region.
-static bool isAllowedInRegion(Operation *op) {
-  if (isa<fi::LoadOp, fi::YieldOp>(op))
-    return true;
-  StringRef dialect = op->getName().getDialectNamespace();
-  if (dialect == "arith" || dialect == "math" || dialect == "index")
-    return true;
-  StringRef name = op->getName().getStringRef();
-  return name == "scf.if" || name == "scf.yield";
-}
-
 LogicalResult AttentionOp::verifyRegions() {
+  Type f32 = Float32Type::get(getContext());
+  Type i1 = IntegerType::get(getContext(), 1);
   for (unsigned index = 0; index < 4; ++index) {
     Region &region = (*this)->getRegion(index);
-    if (region.empty())
-      continue;
-    StringRef name = kRegionNames[index];
-    if (!region.hasOneBlock())
-      return emitOpError("expected region '")
-             << name << "' to have one block, but got "
-             << region.getBlocks().size() << " [ATT11]";
-    SmallVector<Type> wanted = regionArgumentTypes(getContext(), index);
-    llvm::append_range(wanted, getCaptures().getTypes());
-    Block &block = region.front();
-    if (TypeRange(block.getArgumentTypes()) != TypeRange(wanted)) {
-      std::string got, expected;
-      llvm::raw_string_ostream gotStream(got), expectedStream(expected);
-      llvm::interleaveComma(block.getArgumentTypes(), gotStream);
-      llvm::interleaveComma(wanted, expectedStream);
-      return emitOpError("expected region '")
-             << name << "' to take (" << expected << "), but got (" << got
-             << ") [ATT11]";
-    }
-    auto yield = dyn_cast<fi::YieldOp>(block.getTerminator());
-    Type f32 = Float32Type::get(getContext());
-    SmallVector<Type> yielded =
-        index < 2    ? SmallVector<Type>{f32, f32}
-        : index == 2 ? SmallVector<Type>{f32}
-                     : SmallVector<Type>{IntegerType::get(getContext(), 1)};
-    if (!yield || TypeRange(yield.getOperandTypes()) != TypeRange(yielded)) {
-      std::string expected;
-      llvm::raw_string_ostream stream(expected);
-      llvm::interleaveComma(yielded, stream);
-      return emitOpError("expected region '")
-             << name << "' to yield (" << expected << ") [ATT12]";
-    }
-    WalkResult walk = region.walk([&](Operation *op) {
-      if (!isAllowedInRegion(op)) {
-        op->emitOpError("expected only arith, math, index, scf.if and fi.load "
-                        "in region '")
-            << name << "' of fi.attention [ATT13]";
-        return WalkResult::interrupt();
-      }
-      return WalkResult::advance();
-    });
-    if (walk.wasInterrupted())
+    SmallVector<Type> yielded = index < 2    ? SmallVector<Type>{f32, f32}
+                                : index == 2 ? SmallVector<Type>{f32}
+                                             : SmallVector<Type>{i1};
+    if (!region.empty() &&
+        failed(verifyScalarRegion(*this, region, kRegionNames[index],
+                                  regionArgumentTypes(getContext(), index),
+                                  getCaptures().getTypes(), yielded)))
       return failure();
   }
   return success();

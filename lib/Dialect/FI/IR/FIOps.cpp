@@ -10,8 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarRegions.h"
 #include "Shapes.h"
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -395,6 +397,103 @@ void AppendOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get());
 }
 
+Region *AppendOp::getTransform(bool ofValues) {
+  MutableArrayRef<Region> regions = getTransforms();
+  if (regions.size() != 2 || regions[ofValues].empty())
+    return nullptr;
+  return &regions[ofValues];
+}
+
+void AppendOp::getAsmBlockArgumentNames(Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  nameTransformArguments(region, setName);
+}
+
+/// Over a latent view the second part is the tails.
+static StringRef secondRegionName(Type view) {
+  auto type = dyn_cast<KVViewTypeInterface>(view);
+  return type && type.getSecondPart() == KVPart::Tail ? "tail" : "value";
+}
+
+ParseResult AppendOp::parse(OpAsmParser &parser, OperationState &result) {
+  Clause keys, values, rows, view, captures;
+  SmallVector<OpAsmParser::Argument> bindings;
+  if (parser.parseOperand(keys.operands.emplace_back()) ||
+      parser.parseComma() ||
+      parser.parseOperand(values.operands.emplace_back()) ||
+      parseTypedClause(parser, "rows", rows) || parser.parseKeyword("to") ||
+      parser.parseOperand(view.operands.emplace_back()) ||
+      parsePairClauses(
+          parser, result,
+          {getPairingAttrName(result.name), getDimsAttrName(result.name)},
+          captures, bindings))
+    return failure();
+  if (rows.operands.empty())
+    return parser.emitError(parser.getNameLoc(), "expected 'rows'");
+  std::unique_ptr<Region> regions[2];
+  StringRef second;
+  SMLoc loc = parser.getCurrentLocation();
+  for (StringRef name : {"key", "value", "tail"}) {
+    std::unique_ptr<Region> &region = regions[name != "key"];
+    if (region || failed(parser.parseOptionalKeyword(name)))
+      continue;
+    region = std::make_unique<Region>();
+    if (name != "key")
+      second = name;
+    if (parser.parseLParen() || parseScalarRegion(parser, *region, bindings))
+      return failure();
+  }
+  if (regions[0] || regions[1])
+    for (std::unique_ptr<Region> &region : regions)
+      result.addRegion(region ? std::move(region) : std::make_unique<Region>());
+  if (parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(keys.types.emplace_back()) || parser.parseComma() ||
+      parser.parseType(values.types.emplace_back()) ||
+      parser.parseKeyword("to") || parser.parseType(view.types.emplace_back()))
+    return failure();
+  if (!second.empty() && second != secondRegionName(view.types[0]))
+    return parser.emitError(loc, "expected region '")
+           << secondRegionName(view.types[0]) << "' of a view of type "
+           << view.types[0] << ", but got '" << second << "'";
+  for (Clause *clause : {&keys, &values, &rows, &view, &captures})
+    if (parser.resolveOperands(clause->operands, clause->types,
+                               parser.getNameLoc(), result.operands))
+      return failure();
+  return success();
+}
+
+void AppendOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getKeys() << ", " << getValues() << " rows(" << getRows()
+          << " : " << getRows().getType() << ") to " << getView();
+  if (getPairing())
+    printer << " pair<" << stringifyPairing(*getPairing()) << '>';
+  if (getDims())
+    printer << " dims(" << *getDims() << ')';
+  Region *key = getTransform(false), *value = getTransform(true);
+  Region *first = key ? key : value;
+  printCaptures(printer, getCaptures(), first);
+  if (key)
+    printScalarRegion(printer, "key", *key, first, getCaptures().size());
+  if (value)
+    printScalarRegion(printer, secondRegionName(getView().getType()), *value,
+                      first, getCaptures().size());
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getPairingAttrName(), getDimsAttrName()});
+  printer << " : " << getKeys().getType() << ", " << getValues().getType()
+          << " to " << getView().getType();
+}
+
+LogicalResult AppendOp::verifyRegions() {
+  for (bool ofValues : {false, true})
+    if (Region *region = getTransform(ofValues))
+      if (failed(verifyTransform(
+              *this, *region,
+              ofValues ? secondRegionName(getView().getType()) : "key",
+              getCaptures().getTypes())))
+        return failure();
+  return success();
+}
+
 LogicalResult AppendOp::verify() {
   auto view = cast<KVViewTypeInterface>(getView().getType());
   auto maker = getView().getDefiningOp<KVViewOpInterface>();
@@ -427,5 +526,21 @@ LogicalResult AppendOp::verify() {
   if (!rows.hasRank() || rows.getRank() != 1)
     return emitOpError("expected operand 'rows' to be of rank 1, but got ")
            << rows << " [APP4]";
+  if (!getTransforms().empty() && getTransforms().size() != 2)
+    return emitOpError("expected 2 regions, of keys and of values, or none, "
+                       "but got ")
+           << getTransforms().size() << " [APP8]";
+  bool transforms = getTransform(false) || getTransform(true);
+  if (transforms != getPairing().has_value() || (!transforms && getDims()))
+    return emitOpError("expected 'pair', and 'dims' where not all elements are "
+                       "paired, exactly with a region that transforms keys or "
+                       "values [APP8]");
+  for (bool ofValues : {false, true})
+    if (getTransform(ofValues) &&
+        failed(verifyPairedDims(
+            *this, getDims(),
+            view.getPartDim(ofValues ? view.getSecondPart() : KVPart::Keys),
+            "APP9")))
+      return failure();
   return success();
 }

@@ -91,15 +91,37 @@ struct ReaderModel : BufferizableOpInterface::ExternalModel<Model, OpTy> {
   }
 };
 
-struct AppendModel : ReaderModel<AppendModel, AppendOp> {};
+/// Gives the arguments of regions the types of the captures.
+template <typename OpTy> void setCaptureTypes(OpTy op) {
+  for (Region &region : op->getRegions())
+    if (!region.empty())
+      for (auto [argument, capture] :
+           llvm::zip(region.getArguments().take_back(op.getCaptures().size()),
+                     op.getCaptures()))
+        argument.setType(capture.getType());
+}
+
+struct AppendModel : ReaderModel<AppendModel, AppendOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    if (isInProgram(op))
+      return success();
+    if (failed(ReaderModel::bufferize(op, rewriter, options, state)))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { setCaptureTypes(cast<AppendOp>(op)); });
+    return success();
+  }
+};
 struct SegmentsModel : ReaderModel<SegmentsModel, SegmentsOp> {};
 
 struct LoadModel : ReaderModel<LoadModel, fi::LoadOp> {
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
-    // A capture's type is changed by its attention.
-    if (isa<AttentionOp>(getOwnerOfValue(cast<fi::LoadOp>(op).getSource())))
+    // A capture's type is changed by its owner.
+    if (isa<AttentionOp, AppendOp>(
+            getOwnerOfValue(cast<fi::LoadOp>(op).getSource())))
       return success();
     return ReaderModel::bufferize(op, rewriter, options, state);
   }
@@ -377,16 +399,6 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
     rewriter.modifyOpInPlace(made, [&] { setCaptureTypes(made); });
     replaceOpWithBufferizedValues(rewriter, op, *places);
     return success();
-  }
-
-  /// Gives the arguments of regions the types of the captures.
-  static void setCaptureTypes(AttentionOp op) {
-    for (Region &region : op->getRegions())
-      if (!region.empty())
-        for (auto [argument, capture] :
-             llvm::zip(region.getArguments().take_back(op.getCaptures().size()),
-                       op.getCaptures()))
-          argument.setType(capture.getType());
   }
 };
 

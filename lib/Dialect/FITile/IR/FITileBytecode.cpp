@@ -18,8 +18,73 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
-/// Version 1: the first.
-static constexpr uint64_t kVersion = 1;
+/// Version 1: the first. Version 2: columns of rows that are loaded and stored.
+static constexpr uint64_t kVersion = 2;
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// Whether a file's ops have columns.
+static bool hasColumns(DialectBytecodeReader &reader) {
+  FailureOr<const DialectVersion *> version =
+      reader.getDialectVersion<FITileDialect>();
+  return failed(version) ||
+         static_cast<const BytecodeVersion *>(*version)->number >= 2;
+}
+
+template <typename Properties>
+static LogicalResult readRowProperties(DialectBytecodeReader &reader,
+                                       Properties &properties) {
+  if (failed(reader.readAttribute(properties.group)))
+    return failure();
+  if (!hasColumns(reader))
+    return success(); // see upgradeFromVersion
+  return failure(failed(reader.readOptionalAttribute(properties.step)) ||
+                 failed(reader.readSparseArray(MutableArrayRef<int32_t>(
+                     properties.operandSegmentSizes))));
+}
+
+template <typename Properties>
+static void writeRowProperties(DialectBytecodeWriter &writer,
+                               const Properties &properties) {
+  writer.writeAttribute(properties.group);
+  writer.writeOptionalAttribute(properties.step);
+  writer.writeSparseArray(ArrayRef<int32_t>(properties.operandSegmentSizes));
+}
+
+LogicalResult LoadRowsOp::readProperties(DialectBytecodeReader &reader,
+                                         OperationState &state) {
+  return readRowProperties(reader, state.getOrAddProperties<Properties>());
+}
+void LoadRowsOp::writeProperties(DialectBytecodeWriter &writer) {
+  writeRowProperties(writer, getProperties());
+}
+
+LogicalResult StoreRowsOp::readProperties(DialectBytecodeReader &reader,
+                                          OperationState &state) {
+  return readRowProperties(reader, state.getOrAddProperties<Properties>());
+}
+void StoreRowsOp::writeProperties(DialectBytecodeWriter &writer) {
+  writeRowProperties(writer, getProperties());
+}
+
+LogicalResult StoreKVOp::readProperties(DialectBytecodeReader &reader,
+                                        OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(properties.part)))
+    return failure();
+  return hasColumns(reader) ? reader.readOptionalAttribute(properties.step)
+                            : success();
+}
+void StoreKVOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeAttribute(getProperties().part);
+  writer.writeOptionalAttribute(getProperties().step);
+}
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -46,12 +111,21 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
   readVersion(DialectBytecodeReader &reader) const override {
     return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
   }
-  /// Where ops of older versions become ops of this one. There are none older.
+  /// Where ops of older versions become ops of this one. Those of version 1
+  /// have no sizes of operand groups where `part` alone was optional.
   LogicalResult
-  upgradeFromVersion(Operation *op,
+  upgradeFromVersion(Operation *top,
                      const DialectVersion &version) const override {
-    return success(static_cast<const BytecodeVersion &>(version).number <=
-                   kVersion);
+    uint64_t number = static_cast<const BytecodeVersion &>(version).number;
+    if (number < 2)
+      top->walk([](Operation *op) {
+        if (auto load = dyn_cast<LoadRowsOp>(op))
+          load.getProperties().setOperandSegmentSizes({1, 1, 0, 0});
+        else if (auto store = dyn_cast<StoreRowsOp>(op))
+          store.getProperties().setOperandSegmentSizes(
+              {1, 1, 1, op->getNumOperands() == 4, 0, 0});
+      });
+    return success(number <= kVersion);
   }
 
   LogicalResult writeType(Type type,

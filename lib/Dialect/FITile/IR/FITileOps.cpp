@@ -348,16 +348,37 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
+/// Some of a row's columns, beginning anywhere.
+static LogicalResult verifyColumns(Operation *op, int64_t columns,
+                                   RankedTensorType tile, Value first,
+                                   int64_t step) {
+  if (step < 1 || (!first && step != 1))
+    return op->emitOpError("expected a step of at least 1, and of 1 without "
+                           "'from', but got ")
+           << step << " [TILE36]";
+  if (first && (tile.getDimSize(1) - 1) * step >= columns)
+    return op->emitOpError("expected a tile of columns that a row of ")
+           << columns << " has, but got " << tile << " by steps of " << step
+           << " [TILE36]";
+  return success();
+}
+
 /// Rows of [rows, heads, dim] or [rows, heads] against a tile.
 static LogicalResult verifyRows(Operation *op, MemRefType memory,
                                 RankedTensorType tile, int64_t group, bool load,
+                                Value head, Value first, int64_t step,
                                 bool byGroup = false) {
   if (memory.getRank() != 2 && memory.getRank() != 3)
     return op->emitOpError("expected a memref [rows, heads, dim] or [rows, "
                            "heads], but got ")
            << memory << " [TILE4]";
   int64_t columns = memory.getRank() == 3 ? memory.getDimSize(2) : 1;
-  bool share = byGroup && columns % tile.getDimSize(1) == 0;
+  if (failed(verifyColumns(op, columns, tile, first, step)))
+    return failure();
+  if (head && group != 1)
+    return op->emitOpError("expected a group of 1 with 'head', but got ")
+           << group << " [TILE36]";
+  bool share = first || (byGroup && columns % tile.getDimSize(1) == 0);
   if (tile.getDimSize(1) != columns && !share)
     return op->emitOpError("expected a tile of ")
            << columns << " columns, but got " << tile << " [TILE4]";
@@ -375,23 +396,27 @@ static LogicalResult verifyRows(Operation *op, MemRefType memory,
 
 LogicalResult LoadRowsOp::verify() {
   return verifyRows(*this, cast<MemRefType>(getSource().getType()), getType(),
-                    getGroup(), /*load=*/true);
+                    getGroup(), /*load=*/true, getHead(), getFirst(),
+                    getStep());
 }
 
 LogicalResult StoreRowsOp::verify() {
   return verifyRows(*this, cast<MemRefType>(getTarget().getType()),
-                    tileType(getTile()), getGroup(), /*load=*/false,
-                    getPart() != Value());
+                    tileType(getTile()), getGroup(), /*load=*/false, getHead(),
+                    getFirst(), getStep(), getPart() != Value());
 }
 
 static LogicalResult verifyKV(Operation *op, Value view, KVPart part,
-                              RankedTensorType tile, bool load) {
+                              RankedTensorType tile, bool load,
+                              Value first = {}, int64_t step = 1) {
   auto type = cast<KVViewTypeInterface>(view.getType());
   int64_t dim = type.getPartDim(part);
   Type element = type.getPartType(part);
   bool fits = load ? widens(element, tile.getElementType())
                    : element == tile.getElementType();
-  if (tile.getDimSize(1) != dim || !fits)
+  if (failed(verifyColumns(op, dim, tile, first, step)))
+    return failure();
+  if ((tile.getDimSize(1) != dim && !first) || !fits)
     return op->emitOpError("expected a tile of ")
            << dim << " columns of " << element
            << (load ? " or a wider float" : "") << ", but got " << tile
@@ -426,7 +451,7 @@ LogicalResult LoadScalesOp::verify() {
 
 LogicalResult StoreKVOp::verify() {
   return verifyKV(*this, getView(), getPart(), tileType(getTile()),
-                  /*load=*/false);
+                  /*load=*/false, getFirst(), getStep());
 }
 
 LogicalResult GatherOp::verify() {

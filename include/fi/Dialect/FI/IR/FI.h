@@ -40,6 +40,10 @@ struct Target;
 #define GET_TYPEDEF_CLASSES
 #include "fi/Dialect/FI/IR/FITypes.h.inc"
 
+namespace fi {
+class RopeOp; // FICompanions.h
+} // namespace fi
+
 #define GET_OP_CLASSES
 #include "fi/Dialect/FI/IR/FIOps.h.inc"
 

@@ -53,6 +53,12 @@ def FI_Pairing : I32EnumAttr<"Pairing", "which elements a transform pairs", [
   let cppNamespace = "::fi";
 }
 
+def FI_Activation : I32EnumAttr<"Activation", "function of a gate", [
+    I32EnumAttrCase<"Silu", 0, "silu">, I32EnumAttrCase<"Gelu", 1, "gelu">,
+    I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">]> {
+  let cppNamespace = "::fi";
+}
+
 //===----------------------------------------------------------------------===//
 // Normalisers
 //===----------------------------------------------------------------------===//

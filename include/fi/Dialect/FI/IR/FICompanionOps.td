@@ -14,7 +14,8 @@
 #ifndef FI_DIALECT_FI_IR_FICOMPANIONOPS_TD
 #define FI_DIALECT_FI_IR_FICOMPANIONOPS_TD
 
-include "fi/Dialect/FI/IR/FITypes.td"
+include "fi/Dialect/FI/IR/FIOperands.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -105,6 +106,91 @@ def FI_LayerNormOp
     (`to` `(` $scheme^ `)`)? (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
     `:` type($input) (`->` type($results)^)?
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Others
+//===----------------------------------------------------------------------===//
+
+def FI_RowTensor : RankedTensorOf<[F32, F16, BF16]>;
+
+class FI_CompanionOp<string mnemonic, list<Trait> traits = []> : FI_Op<mnemonic,
+    !listconcat([
+        Pure,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                  ["reifyResultShapes"]>], traits)> {
+  let hasVerifier = 1;
+}
+
+def FI_GatedOp : FI_CompanionOp<"gated", [FI_CompanionOpInterface]> {
+  let summary = "one half of rows, gated by a function of the other";
+  let description = [{
+    Element `d` of a result row, which has half as many elements, is
+    `act(x[d]) * x[d + dim / 2]`, computed in f32 and rounded once. `silu` is
+    `x / (1 + exp(-x))`, `gelu` is `x (1 + erf(x / sqrt(2))) / 2` and `gelu_tanh` its
+    usual approximation with tanh (GAT3).
+
+    Constraints: GAT1, GAT2.
+
+    Example: `%y = fi.gated %x act(silu) : tensor<?x1x28672xbf16> -> tensor<?x1x14336xbf16>`
+  }];
+  let arguments = (ins FI_RowTensor:$input, FI_Activation:$activation);
+  let results = (outs FI_RowTensor:$result);
+  let assemblyFormat = [{
+    $input `act` `(` $activation `)` attr-dict `:` type($input) `->`
+    type($result)
+  }];
+}
+
+def FI_RopeOp : FI_CompanionOp<"rope", [
+    IsolatedFromAbove,
+    DeclareOpInterfaceMethods<FI_CompanionOpInterface, ["getRowOperands"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "pairs of rows' elements, transformed by positions";
+  let description = [{
+    The region transforms pairs (x, y) of a row, as a `query` region of
+    `fi.attention` does: it is given the pair's number, the request, which is 0, the
+    head, the row's position and the captures. Pairs are elements (i, i + dims / 2)
+    for `half` and (2 i, 2 i + 1) for `interleaved`, of the first `dims` elements of
+    a row; the others stay what they are. Without `dims` all elements are paired.
+    Computed in f32, rounded once.
+
+    Constraints: ROPE1 to ROPE4, ATT11 to ATT13.
+
+    Example:
+
+    ```mlir
+    %y = fi.rope %x at(%pos : tensor<?xi32>) pair<half> dims(64)
+        captures(%t = %table : tensor<?x2x32xf32>)
+        transform(%a: f32, %b: f32, %pair: index, %req: index, %head: index, %p: index) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %c = fi.load %t[%p, %zero, %pair] : tensor<?x2x32xf32>
+      %s = fi.load %t[%p, %one, %pair] : tensor<?x2x32xf32>
+      %ac = arith.mulf %a, %c : f32
+      %bs = arith.mulf %b, %s : f32
+      %as = arith.mulf %a, %s : f32
+      %bc = arith.mulf %b, %c : f32
+      %x2 = arith.subf %ac, %bs : f32
+      %y2 = arith.addf %as, %bc : f32
+      fi.yield %x2, %y2 : f32, f32
+    } : tensor<?x8x128xbf16> -> tensor<?x8x128xbf16>
+    ```
+  }];
+  let arguments = (ins FI_RowTensor:$input,
+                       RankedTensorOf<[I32, I64]>:$positions,
+                       Variadic<FI_Capture>:$captures, FI_Pairing:$pairing,
+                       OptionalAttr<I64Attr>:$dims);
+  let results = (outs FI_RowTensor:$result);
+  let regions = (region AnyRegion:$transform);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Elements of a row that are paired.
+    int64_t getPairedDims() {
+      return getDims().value_or(getInput().getType().getDimSize(2));
+    }
   }];
 }
 

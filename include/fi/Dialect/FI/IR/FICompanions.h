@@ -52,6 +52,9 @@ struct NormParts {
   }
 };
 
+/// Most elements of a row that is not reduced (GAT1).
+inline constexpr int64_t kMaxRow = 1 << 20;
+
 } // namespace fi
 
 #endif // FI_DIALECT_FI_IR_FICOMPANIONS_H

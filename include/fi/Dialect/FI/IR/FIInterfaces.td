@@ -128,6 +128,21 @@ def FI_KVViewOpInterface : OpInterface<"KVViewOpInterface"> {
   ];
 }
 
+def FI_CompanionOpInterface : OpInterface<"CompanionOpInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    An op on rows that a layer needs beside attention: a stage of rows, in which each
+    row, or tile of rows, is work of its own.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The operands that have a row for each row of the results; the first says how
+      many there are.
+    }], "::llvm::SmallVector<::mlir::Value>", "getRowOperands", (ins), [{}],
+        [{ return {$_op->getOperand(0)}; }]>,
+  ];
+}
+
 def FI_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
   let cppNamespace = "::fi";
   let description = [{

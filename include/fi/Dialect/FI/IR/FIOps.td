@@ -13,32 +13,13 @@
 #ifndef FI_DIALECT_FI_IR_FIOPS_TD
 #define FI_DIALECT_FI_IR_FIOPS_TD
 
-include "fi/Dialect/FI/IR/FITypes.td"
+include "fi/Dialect/FI/IR/FIOperands.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-def FI_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
-// Tables, row pointers and positions: tensors are values, memrefs are places.
-def FI_Table : AnyTypeOf<[RankedTensorOf<[I32, I64]>, MemRefOf<[I32, I64]>],
-                         "tensor or memref of i32 or i64">;
-def FI_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
-def FI_Rows : AnyTypeOf<[RankedTensorOf<[F32, F16, BF16]>,
-                         MemRefOf<[F32, F16, BF16]>],
-                        "tensor or memref of f32, f16 or bf16">;
-// What a pool of keys or values holds.
-def FI_Pool : AnyTypeOf<[
-    RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>,
-    MemRefOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>],
-    "tensor or memref of f32, f16, bf16, f8E4M3FN, f8E5M2 or i8">;
-def FI_Scales : AnyTypeOf<[F32, RankedTensorOf<[F32]>, MemRefOf<[F32]>],
-    "f32, or tensor or memref of it">;
-def FI_Capture : AnyTypeOf<[AnyRankedTensor, AnyMemRef, AnySignlessInteger,
-                            AnyFloat, Index],
-                           "tensor, memref or scalar">;
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -355,7 +336,8 @@ def FI_LoadOp : FI_Op<"load", [
 }
 
 def FI_YieldOp : FI_Op<"yield", [
-    Pure, HasParent<"AttentionOp">, ReturnLike, Terminator]> {
+    Pure, ParentOneOf<["AttentionOp", "AppendOp", "RopeOp"]>, ReturnLike,
+    Terminator]> {
   let summary = "value of a region";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
@@ -468,7 +450,9 @@ def FI_MergeSegmentsOp : FI_Op<"merge_segments", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def FI_AppendOp : FI_Op<"append", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    IsolatedFromAbove,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "new keys and values into a view's memory";
   let description = [{
     Keys and values as the view stores them: latents and tails where it has these.
@@ -478,15 +462,28 @@ def FI_AppendOp : FI_Op<"append", [
     must be made, in this program, from memrefs (APP1); new tokens beyond a
     request's keys are an error of the batch (APP3).
 
+    A `key` or `value` region (`tail` over a latent view) transforms pairs of what is
+    stored, as regions of `fi.attention` do, at the position of the key that a token
+    becomes; with `dims` pairs of the first so many elements, and the rest stays.
+    What comes of it is converted, or quantised by the view's scheme.
+
+    Constraints: APP1 to APP9.
+
     Example: `fi.append %nk, %nv rows(%ap : tensor<?xi32>) to %kv : !t, !t to !kv`
   }];
   let arguments = (ins FI_Rows:$keys, FI_Rows:$values, FI_Table:$rows,
-                       FI_AnyKVView:$view);
-  let assemblyFormat = [{
-    $keys `,` $values `rows` `(` $rows `:` type($rows) `)` `to` $view attr-dict
-    `:` type($keys) `,` type($values) `to` qualified(type($view))
-  }];
+                       FI_AnyKVView:$view, Variadic<FI_Capture>:$captures,
+                       OptionalAttr<FI_Pairing>:$pairing,
+                       OptionalAttr<I64Attr>:$dims);
+  // Of keys and of values; none where nothing is transformed.
+  let regions = (region VariadicRegion<AnyRegion>:$transforms);
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The region that transforms keys, or values; null for none.
+    ::mlir::Region *getTransform(bool ofValues);
+  }];
 }
 
 #endif // FI_DIALECT_FI_IR_FIOPS_TD

@@ -191,7 +191,7 @@ def FITile_ViewOp : FITile_Op<"view", [Pure, AttrSizedOperandSegments]> {
 }
 
 def FITile_LoadRowsOp : FITile_Op<"load_rows", [
-    MemoryEffects<[MemRead]>]> {
+    MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "tile of an item's packed rows";
   let description = [{
     Packed row `r` of the tile is row `q_begin + (row_begin + r) / group` and head
@@ -199,19 +199,34 @@ def FITile_LoadRowsOp : FITile_Op<"load_rows", [
     [rows, heads]. Rows beyond `row_count` repeat the last valid one. A result of a
     wider float type is converted.
 
+    With `head` the rows are of that head, whatever the item's is, and the group is 1.
+    With `from`, column `c` of the tile is column `first + c * step` of the rows.
+
     Example: `%q = fi_tile.load_rows %src[%it] group 4 : memref<?x32x128xbf16> -> tensor<128x128xbf16>`
   }];
-  let arguments = (ins AnyMemRef:$source, FITile_ItemType:$item, I64Attr:$group);
+  let arguments = (ins AnyMemRef:$source, FITile_ItemType:$item, I64Attr:$group,
+                       Optional<Index>:$head, Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "1">:$step);
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
-    $source `[` $item `]` `group` $group attr-dict `:` type($source) `->`
+    $source `[` $item `]` `group` $group (`head` $head^)?
+    (`from` $first^ `step` $step)? attr-dict `:` type($source) `->`
     type($result)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+                   "::mlir::Value":$item, "int64_t":$group), [{
+      build($_builder, $_state, result, source, item, group,
+            /*head=*/::mlir::Value(), /*first=*/::mlir::Value(), /*step=*/1);
+    }]>
+  ];
+  // Version 1 has no columns.
+  let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
 }
 
 def FITile_StoreRowsOp : FITile_Op<"store_rows", [
-    MemoryEffects<[MemWrite]>]> {
+    MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "stores the valid rows of a tile";
   let description = [{
     Addresses as in `fi_tile.load_rows`; rows beyond `row_count` are not stored.
@@ -220,11 +235,24 @@ def FITile_StoreRowsOp : FITile_Op<"store_rows", [
   }];
   let arguments = (ins FITile_Tile:$tile, AnyMemRef:$target,
                        FITile_ItemType:$item, I64Attr:$group,
-                       Optional<Index>:$part);
+                       Optional<Index>:$part, Optional<Index>:$head,
+                       Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "1">:$step);
   let assemblyFormat = [{
     $tile `,` $target `[` $item `]` `group` $group (`part` $part^)?
+    (`head` $head^)? (`from` $first^ `step` $step)?
     attr-dict `:` type($tile) `,` type($target)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$tile, "::mlir::Value":$target,
+                   "::mlir::Value":$item, "int64_t":$group,
+                   "::mlir::Value":$part), [{
+      build($_builder, $_state, tile, target, item, group, part,
+            /*head=*/::mlir::Value(), /*first=*/::mlir::Value(), /*step=*/1);
+    }]>
+  ];
+  // Version 1 has no columns.
+  let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
 }
 
@@ -272,14 +300,28 @@ def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
   let summary = "stores a tile's valid rows as keys or values of an item";
   let description = [{
     Row `r` of the tile, for `r < row_count`, becomes key (or value) `key + r` of
-    the item's request and KV head.
+    the item's request and KV head. With `from`, column `c` of the tile is column
+    `first + c * step` of the row, and other columns are not stored.
   }];
   let arguments = (ins FI_KVPartAttr:$part, FITile_Tile:$tile,
-                       FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
+                       FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key,
+                       Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "1">:$step);
   let assemblyFormat = [{
-    custom<EnumKeyword>($part) $tile `,` $view `[` $item `,` $key `]` attr-dict `:` type($tile) `,`
+    custom<EnumKeyword>($part) $tile `,` $view `[` $item `,` $key `]`
+    (`from` $first^ `step` $step)? attr-dict `:` type($tile) `,`
     qualified(type($view))
   }];
+  let builders = [
+    OpBuilder<(ins "::fi::KVPart":$part, "::mlir::Value":$tile,
+                   "::mlir::Value":$view, "::mlir::Value":$item,
+                   "::mlir::Value":$key), [{
+      build($_builder, $_state, part, tile, view, item, key,
+            /*first=*/::mlir::Value(), /*step=*/1);
+    }]>
+  ];
+  // Version 1 has no columns.
+  let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
 }
 

@@ -1,0 +1,98 @@
+//===- CompanionStage.h - kernels of what stands beside attention -*- C++
+//-*-===//
+//
+// Part of fi, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The frame of a stage of rows: buffers, a kernel whose items are tiles of rows
+// of one head, or of one part of a head's columns, and the stage's entry in the
+// manifest. Between begin() and end() an op computes with tiles of f32.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FI_LIB_CONVERSION_FITOFITILE_COMPANIONSTAGE_H
+#define FI_LIB_CONVERSION_FITOFITILE_COMPANIONSTAGE_H
+
+#include "StageBuilder.h"
+
+namespace fi::tile {
+
+/// The largest divisor of `columns` that is a multiple of 8 and at most `most`.
+int64_t getColumnPart(int64_t columns, int64_t most);
+
+class CompanionStage {
+public:
+  CompanionStage(mlir::OpBuilder &b, CompanionOpInterface op,
+                 ProgramBuffers &buffers, llvm::StringRef name)
+      : b(b), loc(op.getLoc()), op(op), buffers(buffers), name(name),
+        stage(b, op.getLoc()), guard(b) {}
+
+  /// The buffer of an operand.
+  unsigned use(mlir::Value operand) { return stage.use(buffers.get(operand)); }
+  /// The buffer of a result.
+  mlir::FailureOr<unsigned> define(mlir::Value result);
+
+  /// Begins the kernel, whose tiles have up to `columns` columns. Every head
+  /// has `parts` parts, each of which is an item.
+  void begin(int64_t columns, int64_t heads, int64_t parts = 1);
+  mlir::DictionaryAttr end();
+
+  mlir::Value argument(unsigned buffer) { return entry->getArgument(buffer); }
+  mlir::Value field(Field which);
+  mlir::Value index(int64_t value);
+  mlir::Value number(double value);
+  mlir::RankedTensorType tile(int64_t rows, int64_t columns,
+                              mlir::Type element) const {
+    return mlir::RankedTensorType::get({rows, columns}, element);
+  }
+
+  /// A tile of rows in f32: `columns` of them from `first` on, `step` apart, or
+  /// all where `first` is null.
+  mlir::Value load(unsigned buffer, int64_t columns, mlir::Value first = {},
+                   int64_t step = 1);
+  /// Stores a tile, converted to what the buffer holds.
+  void store(mlir::Value value, unsigned buffer, mlir::Value first = {},
+             int64_t step = 1);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Type f32 = b.getF32Type();
+  int64_t rows = 0;
+  /// Of the item.
+  mlir::Value head, part;
+
+private:
+  CompanionOpInterface op;
+  ProgramBuffers &buffers;
+  llvm::StringRef name;
+  StageBuilder stage;
+  mlir::OpBuilder::InsertionGuard guard;
+  std::string symbol;
+  int64_t items = 0;
+  mlir::Block *entry = nullptr;
+  mlir::Value item;
+};
+
+/// A region that transforms pairs of rows, and what of a row it transforms.
+struct PairTransform {
+  mlir::Region &region;
+  Pairing pairing;
+  /// Paired elements, of all.
+  int64_t dims, dim;
+  int64_t rows;
+  /// Request, head and position, then the captures.
+  llvm::SmallVector<mlir::Value> arguments;
+  /// Loads columns of the rows in f32, and stores them: columns, the first,
+  /// the distance of one from the next.
+  llvm::function_ref<mlir::Value(int64_t, mlir::Value, int64_t)> load;
+  llvm::function_ref<void(mlir::Value, mlir::Value, int64_t)> store;
+};
+/// Transforms a tile of rows, and stores what is not paired as it is.
+mlir::LogicalResult buildTransform(mlir::OpBuilder &b, mlir::Location loc,
+                                   const PairTransform &transform);
+
+} // namespace fi::tile
+
+#endif // FI_LIB_CONVERSION_FITOFITILE_COMPANIONSTAGE_H
