@@ -7,13 +7,13 @@
 // CHECK: %[[PART:.*]] = arith.remui %[[I]], %{{.*}} : index
 // CHECK: %[[HEAD:.*]] = arith.divui %[[I]], %{{.*}} : index
 // CHECK: %[[AT:.*]] = arith.muli %[[PART]], %{{.*}} : index
-// CHECK: fi_tile.load_rows %{{.*}}[%{{.*}}] group 1 head %[[HEAD]] from %[[AT]] step 1 : {{.*}} -> tensor<64x128xbf16>
+// CHECK: fi_tile.load_rows %{{.*}}[%{{.*}}] group 1 head %[[HEAD]] from %[[AT]] step 1 : {{.*}} -> tensor<64x192xbf16>
 // CHECK: %[[BEHIND:.*]] = arith.addi %[[AT]], %{{.*}} : index
 // CHECK: fi_tile.load_rows %{{.*}}[%{{.*}}] group 1 head %[[HEAD]] from %[[BEHIND]] step 1
 // CHECK: math.exp2
-// CHECK: fi_tile.store_rows %{{.*}}, %{{.*}}[%{{.*}}] group 1 head %[[HEAD]] from %[[AT]] step 1 : tensor<64x128xbf16>
+// CHECK: fi_tile.store_rows %{{.*}}, %{{.*}}[%{{.*}}] group 1 head %[[HEAD]] from %[[AT]] step 1 : tensor<64x192xbf16>
 // CHECK: fi_tile.package @gate
-// CHECK-SAME: heads = 6 : i64
+// CHECK-SAME: heads = 4 : i64
 fi.program @gate run(%x: tensor<?x2x768xbf16>) -> (tensor<?x2x384xbf16>) {
   %y = fi.gated %x act(silu) : tensor<?x2x768xbf16> -> tensor<?x2x384xbf16>
   fi.return %y : tensor<?x2x384xbf16>
