@@ -52,10 +52,14 @@ LogicalResult NVVMLowering::loadOwnRows(LoadRowsOp op) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, count);
   };
   auto load = [&] {
-    return loadTile(op.getType(), source, [&](Value row) {
-      row = arith::SelectOp::create(b, loc, isValid(row), row, first);
-      return rowOffset(source, row, op.getGroup(), /*clamp=*/false);
-    });
+    return loadTile(
+        op.getType(), source,
+        [&](Value row) {
+          row = arith::SelectOp::create(b, loc, isValid(row), row, first);
+          return rowBegin(source, row, op.getGroup(), /*clamp=*/false,
+                          op.getHead(), op.getFirst());
+        },
+        /*part=*/Value(), op.getStep());
   };
   Value hasAny;
   if (frag.getWarps() > 1 || getAtomInfo(frag.getAtom()).rows > 1)
