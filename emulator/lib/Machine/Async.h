@@ -51,9 +51,9 @@ struct AsyncOp {
   uint32_t barrier = 0; // address
   uint32_t swizzle = 0;
   uint32_t rowBytes = 0;
-  uint32_t total = 0;     // bytes
-  uint32_t fillBytes = 0; // NaNs of this size outside of the tensor; 0: zeros
-  uint32_t from = 0;      // of Move: shared address
+  uint32_t total = 0;    // bytes
+  bool fillsNaN = false; // outside of the tensor, where zeros are otherwise
+  uint32_t from = 0;     // of Move: shared address
   std::vector<BulkRow> rows;
   std::vector<uint8_t> data;
   /// Arrivals after cp.async.

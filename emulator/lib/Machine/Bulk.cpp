@@ -98,6 +98,21 @@ const uint8_t *mapBytes(Issue &issue, uint64_t address) {
   return nullptr;
 }
 
+/// Rows begin at multiples of sixteen bytes in global memory: strides are such
+/// multiples, so the first coordinate decides.
+bool coordinateAligned(Issue &issue, const TensorMap &map, int32_t c) {
+  int64_t bytes = map.elementBytes(), at = c * bytes;
+  if (at % 16 == 0)
+    return true;
+  return issue.fail(ReportKind::Misaligned,
+                    "coordinate 0 of a tensor copy is " + std::to_string(c) +
+                        " with elements of " + std::to_string(bytes) +
+                        " bytes, which is byte " + std::to_string(at) +
+                        " of a row; expected a multiple of 16 bytes, hence a "
+                        "coordinate that is a multiple of " +
+                        std::to_string(16 / bytes));
+}
+
 /// Rows of a box at coordinates `c`.
 bool boxRows(Issue &issue, const TensorMap &map, const int32_t *c,
              uint32_t shared, AsyncOp &op) {
@@ -105,7 +120,8 @@ bool boxRows(Issue &issue, const TensorMap &map, const int32_t *c,
   op.rowBytes = map.box[0] * bytes;
   op.total = map.boxBytes();
   op.swizzle = map.swizzleBits();
-  op.fillBytes = map.fill ? bytes : 0;
+  op.fillsNaN = map.fill;
+  uint32_t pitch = map.rowPitch();
   bool write = op.kind != BulkKind::Load && op.kind != BulkKind::Prefetch;
   uint32_t n[5] = {1, 1, 1, 1, 1}, at[5] = {};
   for (unsigned d = 1; d < map.rank; ++d)
@@ -115,7 +131,7 @@ bool boxRows(Issue &issue, const TensorMap &map, const int32_t *c,
   int64_t end = std::min<int64_t>(map.box[0], int64_t(map.dims[0]) - c[0]);
   op.rows.reserve(rows);
   for (uint64_t r = 0; r < rows; ++r) {
-    BulkRow row{0, shared + uint32_t(r) * op.rowBytes, 0, 0};
+    BulkRow row{0, shared + uint32_t(r) * pitch, 0, 0};
     uint64_t address = map.address;
     bool inside = end > begin;
     for (unsigned d = 1; d < map.rank; ++d) {
@@ -173,10 +189,11 @@ void sample(Cta &cta, AsyncOp &op) {
     for (const BulkRow &row : op.rows) {
       if (row.bytes != op.rowBytes) {
         std::memset(d, 0, op.rowBytes);
-        // NaNs of all ones but the sign.
-        if (op.fillBytes)
+        // An H200 writes 0x7ff7 for bf16. That wider elements are NaNs of the
+        // same sixteen bits again and again is a guess.
+        if (op.fillsNaN)
           for (uint32_t i = 0; i < op.rowBytes; ++i)
-            d[i] = (i + 1) % op.fillBytes ? 0xff : 0x7f;
+            d[i] = i % 2 ? 0x7f : 0xf7;
       }
       if (row.bytes)
         std::memcpy(d + row.begin,
@@ -278,9 +295,11 @@ void bulkCopy(Warp &w, const Inst &in, uint32_t mask, const BulkWords &b) {
       int32_t c[5] = {};
       for (unsigned d = 0; d < b.rank; ++d)
         c[d] = int32_t(w.r32(b.coords[d])[lane]);
+      if (!coordinateAligned(issue, map, c[0]))
+        continue;
       if (b.kind == BulkKind::Prefetch)
         continue;
-      if (!issue.shared(shared, map.boxBytes(), 128, "box") ||
+      if (!issue.shared(shared, map.sharedBytes(), 128, "box") ||
           !boxRows(issue, map, c, uint32_t(shared), op))
         continue;
       if (b.kind == BulkKind::Reduce) {

@@ -52,6 +52,12 @@ uint32_t TensorMap::boxBytes() const {
     n *= count(i);
   return n;
 }
+uint32_t TensorMap::sharedBytes() const {
+  uint32_t n = rowPitch();
+  for (unsigned i = 1; i < rank; ++i)
+    n *= count(i);
+  return n;
+}
 
 bool checkTensorMap(const TensorMapConfig &c, std::string &error) {
   auto fail = [&](const std::string &message) {

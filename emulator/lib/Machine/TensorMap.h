@@ -38,7 +38,15 @@ struct TensorMap {
                : (box[dim] + elementStrides[dim] - 1u) / elementStrides[dim];
   }
   uint32_t elementBytes() const;
+  /// What a copy moves, and an mbarrier counts.
   uint32_t boxBytes() const;
+  /// From row to row of a box in shared memory: a row that is shorter than the
+  /// span of the swizzle takes all of it.
+  uint32_t rowPitch() const {
+    return swizzle ? 16u << swizzle : box[0] * elementBytes();
+  }
+  /// Of shared memory, with what lies between the rows.
+  uint32_t sharedBytes() const;
   /// The bits of an address that the swizzle changes.
   uint32_t swizzleBits() const {
     return swizzle ? (8u << swizzle) * 2 - 16 : 0;

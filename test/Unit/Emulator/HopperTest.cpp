@@ -7,6 +7,7 @@
 #include "KernelCases.h"
 #include "fi-emulator/fi_emulator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -401,6 +402,41 @@ TEST(HopperReports, BulkCopies) {
   expectReport(runText(other + fence + meet + store + wait),
                ReportKind::ProxyFence, "");
   expectReport(runText(other + fence + store + wait), ReportKind::Race, "");
+}
+
+/// Coordinate 0 that is no multiple of 16 bytes: an error with and without
+/// checks, of loads and stores, inside the tensor and outside.
+TEST(HopperReports, FirstCoordinates) {
+  struct {
+    const char *name;
+    size_t argument;
+    int32_t coordinate;
+    const char *message;
+  } bad[] = {
+      {"box_edges", 5, -7,
+       "coordinate 0 of a tensor copy is -7 with elements of 2 bytes, which is "
+       "byte -14 of a row; expected a multiple of 16 bytes, hence a coordinate "
+       "that is a multiple of 8"},
+      {"box_1d", 5, 900, "is 900 with elements of 1 bytes"},
+      {"box_outside", 5, -101, "is -101 with elements of 4 bytes"},
+      {"box_5d", 5, 1, "a coordinate that is a multiple of 2"},
+      {"store_edges", 2, -9, "is -9 with elements of 2 bytes"},
+  };
+  for (const auto &b : bad)
+    for (bool check : {false, true}) {
+      const auto &cases = kernelCases();
+      auto found =
+          std::find_if(cases.begin(), cases.end(),
+                       [&](const KernelCase &c) { return c.name() == b.name; });
+      ASSERT_NE(found, cases.end()) << b.name;
+      KernelCase c = *found;
+      c.arguments[b.argument].scalar = uint32_t(b.coordinate);
+      Options options;
+      options.check = check;
+      std::string error;
+      auto device = Device::create("sm_90a", options, error);
+      expectReport(runCase(*device, c), ReportKind::Misaligned, b.message);
+    }
 }
 
 TEST(HopperReports, OneLaneArrivesForOthers) {

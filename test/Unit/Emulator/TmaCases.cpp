@@ -55,25 +55,59 @@ uint32_t swizzled(uint32_t address, S swizzle) {
   return chunk * 16 + address % 16;
 }
 
-KernelCase dumpCase(const Box &b) {
+/// Calls `f` with the byte of shared memory, the byte of the tensor, and
+/// whether the tensor has it, for each element of the box. A row that is
+/// shorter than the span of the swizzle takes all of it.
+template <class F> void forElements(const Box &b, F f) {
+  uint32_t count[5] = {1, 1, 1, 1, 1}, n[5];
+  for (uint32_t d = 0; d < b.rank; ++d)
+    count[d] = d ? (b.box[d] + b.steps[d] - 1) / b.steps[d] : b.box[d];
+  uint32_t pitch =
+      b.swizzle == S::None ? b.box[0] * b.bytes : 16u << uint32_t(b.swizzle);
+  uint32_t row = b.offset;
+  for (n[4] = 0; n[4] < count[4]; ++n[4])
+    for (n[3] = 0; n[3] < count[3]; ++n[3])
+      for (n[2] = 0; n[2] < count[2]; ++n[2])
+        for (n[1] = 0; n[1] < count[1]; ++n[1], row += pitch)
+          for (n[0] = 0; n[0] < count[0]; ++n[0]) {
+            bool inside = true;
+            uint64_t address = 0;
+            for (uint32_t d = 0; d < b.rank; ++d) {
+              int64_t x = int64_t(b.at[d]) + n[d] * (d ? b.steps[d] : 1);
+              inside &= x >= 0 && uint64_t(x) < b.dims[d];
+              address += uint64_t(x) * (d ? b.strides[d - 1] : b.bytes);
+            }
+            f(swizzled(row + n[0] * b.bytes, b.swizzle), address, inside);
+          }
+}
+
+/// The map of a box; `tensor` is the size of what it is over, `bytes` what a
+/// copy moves.
+TensorMapConfig mapOf(const Box &b, uint64_t &tensor, uint32_t &bytes) {
   TensorMapConfig map;
   map.type = b.type;
   map.rank = b.rank;
   map.swizzle = b.swizzle;
   map.fill = b.fill;
-  uint64_t total = b.dims[0] * b.bytes;
-  uint32_t count[5] = {1, 1, 1, 1, 1}, boxBytes = b.bytes;
+  tensor = b.dims[0] * b.bytes;
+  bytes = b.bytes;
   for (uint32_t d = 0; d < b.rank; ++d) {
     map.dims[d] = b.dims[d];
     map.box[d] = b.box[d];
     map.elementStrides[d] = b.steps[d];
-    count[d] = d ? (b.box[d] + b.steps[d] - 1) / b.steps[d] : b.box[d];
-    boxBytes *= count[d];
+    bytes *= d ? (b.box[d] + b.steps[d] - 1) / b.steps[d] : b.box[d];
     if (d) {
       map.strides[d - 1] = b.strides[d - 1];
-      total += (b.dims[d] - 1) * b.strides[d - 1];
+      tensor += (b.dims[d] - 1) * b.strides[d - 1];
     }
   }
+  return map;
+}
+
+KernelCase dumpCase(const Box &b) {
+  uint64_t tensor;
+  uint32_t boxBytes;
+  TensorMapConfig map = mapOf(b, tensor, boxBytes);
   KernelCase c;
   c.module = "tma";
   c.target = "sm_90a";
@@ -81,7 +115,7 @@ KernelCase dumpCase(const Box &b) {
   c.label = b.label;
   c.block = {128};
   c.shared = 49152;
-  Words source = Numbers(31).words((total + 3) / 4);
+  Words source = Numbers(31).words((tensor + 3) / 4);
   c.arguments = {tensorMap(map, 5 + b.rank), output(49152 / 4),
                  scalar(b.offset), scalar(boxBytes), scalar(0xabababab)};
   for (uint32_t d = 0; d < b.rank; ++d)
@@ -90,28 +124,40 @@ KernelCase dumpCase(const Box &b) {
   c.expected.assign(49152 / 4, 0xabababab);
   auto *to = reinterpret_cast<uint8_t *>(c.expected.data());
   const auto *from = reinterpret_cast<const uint8_t *>(source.data());
-  uint32_t n[5], place = b.offset;
-  for (n[4] = 0; n[4] < count[4]; ++n[4])
-    for (n[3] = 0; n[3] < count[3]; ++n[3])
-      for (n[2] = 0; n[2] < count[2]; ++n[2])
-        for (n[1] = 0; n[1] < count[1]; ++n[1])
-          for (n[0] = 0; n[0] < count[0]; ++n[0], place += b.bytes) {
-            bool inside = true;
-            uint64_t address = 0;
-            for (uint32_t d = 0; d < b.rank; ++d) {
-              int64_t x = int64_t(b.at[d]) + n[d] * (d ? b.steps[d] : 1);
-              inside &= x >= 0 && uint64_t(x) < b.dims[d];
-              address += uint64_t(x) * (d ? b.strides[d - 1] : b.bytes);
-            }
-            uint8_t *element = to + swizzled(place, b.swizzle);
-            if (inside) {
-              std::memcpy(element, from + address, b.bytes);
-            } else {
-              std::memset(element, b.fill ? 0xff : 0, b.bytes);
-              if (b.fill)
-                element[b.bytes - 1] = 0x7f;
-            }
-          }
+  forElements(b, [&](uint32_t place, uint64_t address, bool inside) {
+    if (inside)
+      std::memcpy(to + place, from + address, b.bytes);
+    else // NaNs are 0x7ff7, as often as an element has room for it.
+      for (uint32_t i = 0; i < b.bytes; ++i)
+        to[place + i] = !b.fill ? 0 : i % 2 ? 0x7f : 0xf7;
+  });
+  return c;
+}
+
+KernelCase storeCase(const Box &b) {
+  uint64_t tensor;
+  uint32_t boxBytes;
+  TensorMapConfig map = mapOf(b, tensor, boxBytes);
+  KernelCase c;
+  c.module = "tma";
+  c.target = "sm_90a";
+  c.kernel = "box_store";
+  c.label = b.label;
+  c.block = {64};
+  c.shared = 16384;
+  c.expected.assign((tensor + 3) / 4, 0xcdcdcdcd);
+  c.arguments = {tensorMap(map, 4), scalar(b.offset), scalar(uint32_t(b.at[0])),
+                 scalar(uint32_t(b.at[1])),
+                 hidden(output(c.expected.size(), 0xcdcdcdcd))};
+  Words from(16384 / 4);
+  for (uint32_t i = 0; i < from.size(); ++i)
+    from[i] = (i + 1) * 2654435761u;
+  forElements(b, [&](uint32_t place, uint64_t address, bool inside) {
+    if (inside)
+      std::memcpy(reinterpret_cast<uint8_t *>(c.expected.data()) + address,
+                  reinterpret_cast<const uint8_t *>(from.data()) + place,
+                  b.bytes);
+  });
   return c;
 }
 
@@ -226,6 +272,30 @@ const Box boxes[] = {
      {32, 0},
      0,
      0},
+    {"box_swizzle32_rows16",
+     T::U8,
+     2,
+     1,
+     {64, 40},
+     {64},
+     {16, 40},
+     {1, 1},
+     S::Bytes32,
+     {32, 0},
+     128,
+     0},
+    {"box_swizzle128_rows48",
+     T::F32,
+     3,
+     4,
+     {32, 8, 3},
+     {128, 1024},
+     {12, 5, 3},
+     {1, 1, 1},
+     S::Bytes128,
+     {4, 2, 0},
+     384,
+     0},
     // Edges of the tensor.
     {"box_edges",
      T::F16,
@@ -236,7 +306,7 @@ const Box boxes[] = {
      {64, 16},
      {1, 1},
      S::Bytes128,
-     {-7, -3},
+     {-8, -3},
      0,
      0},
     {"box_edges_far",
@@ -275,6 +345,30 @@ const Box boxes[] = {
      {24, 12},
      0,
      1},
+    {"box_nans_f16",
+     T::F16,
+     2,
+     2,
+     {40, 20},
+     {80},
+     {32, 16},
+     {1, 1},
+     S::Bytes64,
+     {24, 12},
+     0,
+     1},
+    {"box_nans_f32",
+     T::F32,
+     2,
+     4,
+     {20, 20},
+     {80},
+     {16, 16},
+     {1, 1},
+     S::Bytes64,
+     {12, 12},
+     0,
+     1},
     // Every second and third row.
     {"box_steps",
      T::U16,
@@ -288,7 +382,7 @@ const Box boxes[] = {
      {0, 1, 1},
      0,
      0},
-    {"box_1d", T::U8, 1, 1, {1000}, {}, {256}, {1}, S::None, {900}, 256, 0},
+    {"box_1d", T::U8, 1, 1, {1000}, {}, {256}, {1}, S::None, {896}, 256, 0},
     // Pages: dimensions in another order than memory, strides that are no
     // multiples of each other.
     {"box_pages",
@@ -314,6 +408,45 @@ const Box boxes[] = {
      S::Bytes128,
      {0, 1, 2, 0, 2},
      0,
+     0},
+};
+
+const Box stores[] = {
+    {"store_swizzle128_rows64",
+     T::F16,
+     2,
+     2,
+     {128, 40},
+     {256},
+     {32, 40},
+     {1, 1},
+     S::Bytes128,
+     {32, 0},
+     0,
+     0},
+    {"store_swizzle64_rows16",
+     T::F16,
+     2,
+     2,
+     {128, 40},
+     {256},
+     {8, 40},
+     {1, 1},
+     S::Bytes64,
+     {32, 0},
+     128,
+     0},
+    {"store_edges",
+     T::F16,
+     2,
+     2,
+     {40, 20},
+     {80},
+     {64, 16},
+     {1, 1},
+     S::Bytes128,
+     {-8, -3},
+     1024,
      0},
 };
 
@@ -349,6 +482,8 @@ std::vector<KernelCase> tmaCases() {
   std::vector<KernelCase> cases;
   for (const Box &b : boxes)
     cases.push_back(dumpCase(b));
+  for (const Box &b : stores)
+    cases.push_back(storeCase(b));
   {
     const uint32_t columns = 76, rows = 75;
     Words in = Numbers(32).words(columns * rows), e(columns * rows);

@@ -82,6 +82,19 @@ KERNEL tensor_store(MAP from, MAP to, int rows) {
     waitBulk<0>();
 }
 
+// A box from shared memory in which every word is another one.
+KERNEL box_store(MAP to, int offset, int a, int b) {
+  for (int i = threadIdx.x; i < 16384 / 4; i += blockDim.x)
+    mem[i] = (i + 1) * 2654435761u;
+  fenceAsync();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    store2(&to, shared(mem) + offset, a, b);
+    commitBulk();
+    waitBulk<0>();
+  }
+}
+
 // Adds tiles of floats to a tensor, all blocks to the same.
 KERNEL tensor_reduce(MAP to, const float *in) {
   __shared__ __align__(128) float tile[32 * 16];
