@@ -149,14 +149,14 @@ def prove_cases(proof, scratch):
     status, output = run([proof.tool("fi-emu-cases"), folder], {"FI_EMULATOR_KERNELS": str(kernels)})
     if status:
         raise Failure(f"fi-emu-cases ended with {status}\n{tail(output)}")
-    with check_on_gpu.Gpu() as gpu:
+    # A case that faults must not end the others.
+    with check_on_gpu.Gpu() as gpu, check_on_gpu.Checker(folder) as checker:
         for case in json.loads((folder / "cases.json").read_text()):
-
             if not check_on_gpu.runs(gpu, case):
                 continue
 
             def compare(case=case):
-                good, remark = check_on_gpu.check(gpu, folder, case)
+                good, remark = checker.check(case)
                 if not good:
                     raise Failure(remark)
                 return remark

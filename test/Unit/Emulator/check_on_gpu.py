@@ -12,8 +12,9 @@
 
 Needs Python and a CUDA driver that takes the PTX, nothing else. Outputs agree bit
 for bit, except where approximations or tensor cores on floats are involved: there by
-the tolerance of the case, relative to the largest value. scripts/prove_gpu.py does
-this and more.
+the tolerance of the case, relative to the largest value. A kernel that faults or does
+not end takes its process with it, so kernels run in a child, and behind such a one in
+another. scripts/prove_gpu.py does this and more.
 """
 
 import array
@@ -22,7 +23,9 @@ import json
 import pathlib
 import re
 import struct
+import subprocess
 import sys
+import threading
 
 
 class NoGpu(Exception):
@@ -211,22 +214,76 @@ def check(gpu, folder, case):
     return good, "\n".join(lines)
 
 
+class Checker:
+    """check() in a child. What a kernel breaks in the driver ends with the child, and
+    the next case has a new one."""
+
+    limit = 120  # seconds a case
+
+    def __init__(self, folder):
+        self.folder, self.child = folder, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child:
+            self.child.kill()
+            self.child.wait()
+
+    def check(self, case):
+        if not self.child:
+            command = [sys.executable, __file__, "--child", str(self.folder)]
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        late = threading.Timer(self.limit, self.child.kill)
+        late.start()
+        try:
+            self.child.stdin.write(json.dumps(case) + "\n")
+            self.child.stdin.flush()
+            answer = self.child.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        expired = not late.is_alive()
+        late.cancel()
+        good, remark, usable = json.loads(answer) if answer else (False, "", False)
+        if not usable:
+            self.child.kill()
+            status, self.child = self.child.wait(), None
+            if not remark:
+                remark = f"no end after {self.limit} s" if expired else f"its process died with status {status}"
+        return good, remark
+
+
+def serve(folder):
+    """The child: a case a line, and an answer a line. After an error of the driver it is
+    of no use any more."""
+    try:
+        with Gpu() as gpu:
+            for line in sys.stdin:
+                good, remark = check(gpu, folder, json.loads(line))
+                print(json.dumps([good, remark, True]), flush=True)
+    except (NoGpu, RuntimeError) as error:
+        print(json.dumps([False, str(error), False]), flush=True)
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--child":
+        return serve(pathlib.Path(sys.argv[2]))
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     cases = json.loads((folder / "cases.json").read_text())
     try:
-        with Gpu() as gpu:
+        with Gpu() as gpu, Checker(folder) as checker:
             print(f"{len(cases)} kernels on {gpu.name}")
             failed = left = 0
             for case in cases:
                 if not runs(gpu, case):
                     left += 1
                     continue
-                good, remark = check(gpu, folder, case)
+                good, remark = checker.check(case)
                 failed += not good
-                print(("ok   " if good else "FAIL ") + case["name"] + ": " + remark)
+                print(("ok   " if good else "FAIL ") + case["name"] + ": " + remark, flush=True)
     except NoGpu as reason:
         print(f"check_on_gpu: nothing was compared: {reason}")
         sys.exit(77)
