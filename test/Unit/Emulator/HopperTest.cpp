@@ -7,7 +7,6 @@
 #include "KernelCases.h"
 #include "fi-emulator/fi_emulator.h"
 
-#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -404,6 +403,14 @@ TEST(HopperReports, BulkCopies) {
   expectReport(runText(other + fence + store + wait), ReportKind::Race, "");
 }
 
+KernelCase caseOf(const std::string &name) {
+  for (const KernelCase &c : kernelCases())
+    if (c.name() == name)
+      return c;
+  ADD_FAILURE() << "no case " << name;
+  return {};
+}
+
 /// Coordinate 0 that is no multiple of 16 bytes: an error with and without
 /// checks, of loads and stores, inside the tensor and outside.
 TEST(HopperReports, FirstCoordinates) {
@@ -437,6 +444,22 @@ TEST(HopperReports, FirstCoordinates) {
       auto device = Device::create("sm_90a", options, error);
       expectReport(runCase(*device, c), ReportKind::Misaligned, b.message);
     }
+}
+
+/// 40 rows of 64 bytes take 40 spans of 128 bytes, which must be there.
+TEST(HopperReports, NarrowBoxesBeyondTheEnd) {
+  for (uint32_t bytes : {2560, 5120}) {
+    KernelCase c = caseOf("box_swizzle128_rows64");
+    ASSERT_GT(c.arguments.size(), 2u);
+    c.arguments[2].scalar = 49152 - bytes;
+    std::string error;
+    auto device = Device::create("sm_90a", {}, error);
+    LaunchResult r = runCase(*device, c);
+    if (bytes == 5120)
+      EXPECT_TRUE(r.ok()) << all(r);
+    else
+      expectReport(r, ReportKind::OutOfBounds, "box of 5120 bytes");
+  }
 }
 
 TEST(HopperReports, OneLaneArrivesForOthers) {
