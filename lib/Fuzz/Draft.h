@@ -27,6 +27,8 @@ struct ViewDraft {
   /// Keys of each request, and the position of the first of them.
   std::vector<int64_t> lengths, origins;
   std::string keyElement, valueElement;
+  /// Elements of what is appended.
+  std::string newKeys, newValues;
   bool isPaged = false;
 };
 
@@ -67,6 +69,8 @@ public:
                    llvm::json::Value value);
   std::string run(const std::string &name, const std::string &type,
                   llvm::json::Value value);
+  /// The type of an argument, "%qo".
+  std::string typeOf(const std::string &value) const;
   /// Adds a line to the program's body.
   void add(const std::string &line) { body += "  " + line + "\n"; }
   /// A value of the body that is a result of the program.

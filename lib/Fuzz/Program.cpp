@@ -40,6 +40,14 @@ std::string Draft::run(const std::string &name, const std::string &type,
   return "%" + name;
 }
 
+std::string Draft::typeOf(const std::string &value) const {
+  for (const auto &arguments : {planArguments, runArguments})
+    for (const Argument &argument : arguments)
+      if ("%" + argument.name == value)
+        return argument.type;
+  return "";
+}
+
 RandomProgram Draft::finish() {
   std::string text = "module";
   if (!target.empty())
@@ -341,8 +349,8 @@ static void makeAppend(Draft &draft) {
     draft.run(name, type, normal(1, {draft.rows, draft.kvHeads, dim}));
     return type;
   };
-  std::string keys = fresh("nk", draft.keyDim, view.keyElement),
-              values = fresh("nv", draft.valueDim, view.valueElement);
+  std::string keys = fresh("nk", draft.keyDim, view.newKeys),
+              values = fresh("nv", draft.valueDim, view.newValues);
   draft.add("fi.append %nk, %nv rows(" + rows.value + ") to " + view.value +
             " : " + keys + ", " + values + " to " + view.type);
   if (draft.flag("append.only", 5))

@@ -31,12 +31,16 @@ public:
 private:
   enum Kind { Ragged, Paged, Dense, Contiguous };
   void drawTypes();
+  void drawCodes();
+  std::string addScales();
   void drawOrigins();
   std::string pagedTables();
   std::string denseTables();
+  bool hasTables() const { return kind == Paged || kind == Dense; }
   std::string raggedTables();
-  /// Pages of the pool for that many entries of a table.
-  std::vector<int64_t> drawPages(int64_t count);
+  /// Pages of a pool for that many entries of a table; `slots` becomes its size.
+  std::vector<int64_t> drawPages(int64_t count, const std::string &choice,
+                                 int64_t &slots);
   void addPools();
   std::string name(const std::string &base) const { return base + suffix; }
   std::string plan(const std::string &base, const std::string &type,
@@ -50,9 +54,12 @@ private:
   Kind kind = Ragged;
   std::string suffix;
   bool isHND = false, isFused = false, isPageDynamic = false, isMemRef = false;
+  bool hasTwoTables = false;
   int64_t page = 8;
   /// Pages or tokens of the pools.
-  int64_t slots = 0;
+  int64_t slots = 0, valueSlots = 0;
+  /// What pools hold, and what shares a scale, where that is codes.
+  std::string keyStored, valueStored, keyScales, valueScales;
   std::string poolTypes, pools, originClause;
 };
 
@@ -64,19 +71,89 @@ void ViewWriter::drawTypes() {
   // One request, whose length is that of the pool.
   if (kind == Contiguous && (view.lengths.size() != 1 || options.isWritten))
     kind = Ragged;
-  view.isPaged = kind == Paged || kind == Dense;
+  view.isPaged = hasTables();
   isHND = draft.flag("hnd");
   view.keyElement = draft.pick("k.element", elements);
   view.valueElement = draft.flag("v.element.differs", 3)
                           ? draft.pick("v.element", elements)
                           : view.keyElement;
+  keyStored = view.keyElement;
+  valueStored = view.valueElement;
+  view.newKeys = view.keyElement;
+  view.newValues = view.valueElement;
+  if (draft.flag("codes", 4))
+    drawCodes();
   if (view.isPaged) {
     page = draft.pick("page", pages);
     isPageDynamic = draft.flag("page.dynamic", 4);
-    isFused = view.keyElement == view.valueElement &&
+    isFused = keyScales.empty() && view.keyElement == view.valueElement &&
               draft.keyDim == draft.valueDim && draft.flag("fused", 4);
+    hasTwoTables = !isFused && draft.flag("two_tables", 4);
   }
   isMemRef = options.isWritten || draft.flag("pool.memref");
+}
+
+/// Codes of eight bits with scales, of keys and of values.
+void ViewWriter::drawCodes() {
+  static const char *const codes[] = {"f8E4M3FN", "f8E5M2", "i8"};
+  static const char *const shared[] = {"tensor", "head", "token", "page"};
+  auto draw = [&](const std::string &name, std::string &stored,
+                  std::string &scales, std::string &element) {
+    stored = draft.pick(name + ".codes", codes);
+    scales = draft.pick(name + ".scales", shared);
+    if (scales == "page" && !view.isPaged)
+      scales = "token";
+    element = "!fi.scaled<" + stored + ", per = " + scales + ", by = f32>";
+  };
+  draw("k", keyStored, keyScales, view.keyElement);
+  valueStored = keyStored;
+  valueScales = keyScales;
+  view.valueElement = view.keyElement;
+  if (draft.flag("v.codes.differ"))
+    draw("v", valueStored, valueScales, view.valueElement);
+  // What is appended is divided by scales.
+  view.newKeys = view.newValues = draft.queryElement;
+}
+
+std::string ViewWriter::addScales() {
+  if (keyScales.empty())
+    return "";
+  auto add = [&](bool isValue) {
+    const std::string &kind = isValue ? valueScales : keyScales;
+    bool isWide = (isValue ? valueStored : keyStored) == "i8";
+    double low = isWide ? 0.01 : 0.5, high = isWide ? 0.05 : 1.5;
+    std::string base = name(isValue ? "vs" : "ks");
+    std::string heads = std::to_string(draft.kvHeads);
+    int64_t count = isValue ? valueSlots : slots;
+    std::vector<int64_t> shape;
+    std::string type;
+    if (kind == "tensor")
+      return draft.run(base, "f32", isWide ? 0.02 : 0.75);
+    if (kind == "head") {
+      shape = {draft.kvHeads};
+      type = heads + "x";
+    } else if (kind == "page") {
+      shape = {count, draft.kvHeads};
+      type = "?x" + heads + "x";
+    } else if (view.isPaged) {
+      std::string pageText = isPageDynamic ? "?" : std::to_string(page);
+      shape = {count, isHND ? draft.kvHeads : page,
+               isHND ? page : draft.kvHeads};
+      type = "?x" + (isHND ? heads + "x" + pageText : pageText + "x" + heads) +
+             "x";
+    } else {
+      shape = {isHND ? draft.kvHeads : count, isHND ? count : draft.kvHeads};
+      type = isHND ? heads + "x?x" : "?x" + heads + "x";
+    }
+    return draft.run(base, "tensor<" + type + "f32>",
+                     llvm::json::Object{{"random", "uniform"},
+                                        {"low", low},
+                                        {"high", high},
+                                        {"shape", toJson(shape)}});
+  };
+  std::string keys = add(false), values = add(true);
+  return " scales(" + keys + ", " + values + " : " + draft.typeOf(keys) + ", " +
+         draft.typeOf(values) + ")";
 }
 
 void ViewWriter::drawOrigins() {
@@ -104,8 +181,11 @@ void ViewWriter::drawOrigins() {
                  " : " + draft.indexTensor() + ")";
 }
 
-std::vector<int64_t> ViewWriter::drawPages(int64_t count) {
-  int64_t sharing = options.isWritten ? 0 : draft.rarely("pages.shared", 4, 3);
+std::vector<int64_t> ViewWriter::drawPages(int64_t count,
+                                           const std::string &choice,
+                                           int64_t &slots) {
+  int64_t sharing =
+      options.isWritten ? 0 : draft.rarely(choice + ".shared", 4, 3);
   // Which of the entries are pages of their own.
   std::vector<int64_t> entries;
   int64_t used = 0;
@@ -113,10 +193,10 @@ std::vector<int64_t> ViewWriter::drawPages(int64_t count) {
     bool isShared = sharing && used > 0 && i % 3 == 2;
     entries.push_back(isShared ? (sharing == 1 ? used - 1 : i % used) : used++);
   }
-  slots = used + draft.choose("pages.unused", 3);
+  slots = used + draft.choose(choice + ".unused", 3);
   std::vector<int64_t> order(slots);
   std::iota(order.begin(), order.end(), 0);
-  if (draft.flag("pages.shuffled")) {
+  if (draft.flag(choice + ".shuffled")) {
     Random random(slots);
     for (int64_t i = slots; i > 1; --i)
       std::swap(order[i - 1], order[random.below(i)]);
@@ -140,16 +220,22 @@ std::string ViewWriter::pagedTables() {
     indptr.push_back(indptr.back() + count);
     last.push_back(count ? length - (count - 1) * page : lastOfNone);
   }
-  std::vector<int64_t> pages = drawPages(indptr.back() - begin);
-  pages.insert(pages.begin(), begin, kGarbage);
-  pages.insert(pages.end(), draft.rarely("pages.more", 4, 3), kGarbage);
+  std::string type = draft.indexTensor();
+  auto drawTable = [&](const std::string &base, int64_t &size) {
+    std::vector<int64_t> pages = drawPages(indptr.back() - begin, base, size);
+    pages.insert(pages.begin(), begin, kGarbage);
+    pages.insert(pages.end(), draft.rarely(base + ".more", 4, 3), kGarbage);
+    return plan(base, type, toJson(pages)) + ", ";
+  };
+  std::string tables = " tables(" + plan("indptr", type, toJson(indptr)) + ", ";
+  tables += drawTable("pages", slots);
+  valueSlots = slots;
+  if (hasTwoTables)
+    tables += drawTable("value_pages", valueSlots);
   if (draft.flag("last.more", 5))
     last.push_back(kGarbage);
-  std::string type = draft.indexTensor();
-  return " tables(" + plan("indptr", type, toJson(indptr)) + ", " +
-         plan("pages", type, toJson(pages)) + ", " +
-         plan("last", type, toJson(last)) + " : " + type + ", " + type + ", " +
-         type + ")";
+  return tables + plan("last", type, toJson(last)) + " : " + type + ", " +
+         type + ", " + (hasTwoTables ? type + ", " : "") + type + ")";
 }
 
 std::string ViewWriter::denseTables() {
@@ -159,27 +245,33 @@ std::string ViewWriter::denseTables() {
     count += pagesOf(length, page);
   }
   int64_t width = most + draft.rarely("table.more", 3, 3);
-  std::vector<int64_t> pages = drawPages(count);
-  std::vector<std::vector<int64_t>> table;
-  size_t next = 0;
-  for (int64_t length : view.lengths) {
-    table.emplace_back();
-    for (int64_t i = 0; i < width; ++i)
-      table.back().push_back(i < pagesOf(length, page) ? pages[next++]
-                                                       : kGarbage);
-  }
   std::string tableType = "tensor<?x?x" + draft.indexType + ">";
-  std::string pagesValue = plan("pages", tableType, toJson(table, width));
-  return " tables(" + pagesValue + ", " +
-         plan("lengths", draft.indexTensor(), toJson(view.lengths)) + " : " +
-         tableType + ", " + draft.indexTensor() + ")";
+  auto drawTable = [&](const std::string &base, int64_t &size) {
+    std::vector<int64_t> pages = drawPages(count, base, size);
+    std::vector<std::vector<int64_t>> table;
+    size_t next = 0;
+    for (int64_t length : view.lengths) {
+      table.emplace_back();
+      for (int64_t i = 0; i < width; ++i)
+        table.back().push_back(i < pagesOf(length, page) ? pages[next++]
+                                                         : kGarbage);
+    }
+    return plan(base, tableType, toJson(table, width)) + ", ";
+  };
+  std::string tables = " tables(" + drawTable("pages", slots);
+  valueSlots = slots;
+  if (hasTwoTables)
+    tables += drawTable("value_pages", valueSlots);
+  return tables + plan("lengths", draft.indexTensor(), toJson(view.lengths)) +
+         " : " + tableType + ", " + (hasTwoTables ? tableType + ", " : "") +
+         draft.indexTensor() + ")";
 }
 
 std::string ViewWriter::raggedTables() {
   std::vector<int64_t> indptr = {draft.rarely("indptr.begin", 4, 4)};
   for (int64_t length : view.lengths)
     indptr.push_back(indptr.back() + length);
-  slots = indptr.back() + draft.rarely("tokens.more", 4, 3);
+  valueSlots = slots = indptr.back() + draft.rarely("tokens.more", 4, 3);
   return " indptr(" + plan("indptr", draft.indexTensor(), toJson(indptr)) +
          " : " + draft.indexTensor() + ")";
 }
@@ -187,11 +279,12 @@ std::string ViewWriter::raggedTables() {
 void ViewWriter::addPools() {
   auto add = [&](bool isValue) {
     int64_t dim = isValue ? draft.valueDim : draft.keyDim;
-    std::vector<int64_t> shape = {draft.kvHeads, slots};
+    int64_t count = isValue ? valueSlots : slots;
+    std::vector<int64_t> shape = {draft.kvHeads, count};
     std::string type;
     auto number = [](int64_t size) { return std::to_string(size); };
     if (view.isPaged) {
-      shape = {slots};
+      shape = {count};
       type = "?x";
       if (isFused) {
         shape.push_back(2);
@@ -211,11 +304,14 @@ void ViewWriter::addPools() {
     }
     shape.push_back(dim);
     type = (isMemRef ? "memref<" : "tensor<") + type + number(dim) + "x" +
-           (isValue ? view.valueElement : view.keyElement) + ">";
+           (isValue ? valueStored : keyStored) + ">";
     std::string base = name(isValue ? "v" : "k");
-    std::string value = draft.run(base, type,
-                                  isValue ? drawValues(draft, base, shape)
-                                          : drawQueries(draft, base, shape));
+    // Codes are of all sizes.
+    std::string value = draft.run(
+        base, type,
+        !keyScales.empty() ? normal((isValue ? valueStored : keyStored) == "i8" ? 40 : 1, shape)
+        : isValue ? drawValues(draft, base, shape)
+                  : drawQueries(draft, base, shape));
     (isValue ? view.values : view.keys) = value;
     pools += (pools.empty() ? "" : ", ") + value;
     poolTypes += (poolTypes.empty() ? "" : ", ") + type;
@@ -242,11 +338,12 @@ ViewDraft ViewWriter::write() {
     tables = raggedTables();
     break;
   case Contiguous:
-    slots = view.lengths[0];
+    valueSlots = slots = view.lengths[0];
     break;
   }
   drawOrigins();
   addPools();
+  std::string scales = addScales();
   std::string end =
       (view.isPaged ? (isPageDynamic ? "?" : std::to_string(page)) + "x" : "") +
       std::to_string(draft.kvHeads) + "x" + std::to_string(draft.keyDim) + "x" +
@@ -262,9 +359,11 @@ ViewDraft ViewWriter::write() {
     end += ", table = dense";
   if (isFused)
     end += ", fused";
+  if (hasTwoTables)
+    end += ", two_tables";
   view.type = (view.isPaged ? "!fi.paged_kv<" : "!fi.ragged_kv<") + end + ">";
   draft.add(view.value + " = fi.view." + (view.isPaged ? "paged " : "ragged ") +
-            pools + tables + originClause + " : " + poolTypes + " -> " +
+            pools + tables + scales + originClause + " : " + poolTypes + " -> " +
             view.type);
   return std::move(view);
 }
