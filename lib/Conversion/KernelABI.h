@@ -79,15 +79,26 @@ withBodyEntry(mlir::Attribute manifest, llvm::StringRef name,
 }
 
 /// Scales have strides of their own in the place of the pool's: one of a page
-/// does not move with the token, and none has a dim, or parts if fused.
-inline llvm::SmallVector<mlir::Value>
-getScaleStrides(LoadScalesOp op, llvm::ArrayRef<mlir::Value> strides,
+/// does not move with the token, and none has parts if fused, or a dim but for
+/// those of blocks.
+template <typename OpTy>
+llvm::SmallVector<mlir::Value>
+getScaleStrides(OpTy op, llvm::ArrayRef<mlir::Value> strides,
                 mlir::Value zero) {
   auto view = mlir::cast<KVViewTypeInterface>(op.getView().getType());
   llvm::SmallVector<mlir::Value> result(strides);
   auto paged = mlir::dyn_cast<PagedKVType>(op.getView().getType());
-  if (getScaledType(view, op.getPart() == KVPart::Values).getGranularity() ==
-      Granularity::Page)
+  if (op.getBlockScheme()) {
+    if (paged && paged.getFused())
+      result.insert(result.begin() + 1, zero);
+    return result;
+  }
+  bool isPerPage = getNumberGranularity(view, op.getPart() == KVPart::Values) ==
+                   Granularity::Page;
+  // [pages, 1], of a pool [pages, page, dim].
+  if (!view.getHeadDimension())
+    return {result[0], isPerPage ? zero : result[1], zero};
+  if (isPerPage)
     result.insert(paged.getOrder() == HeadOrder::NHD ? result.begin() + 1
                                                      : result.end(),
                   zero);

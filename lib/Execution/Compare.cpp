@@ -129,6 +129,10 @@ private:
   double largestPosition(int request);
   /// What the numbers of that row are multiplied by.
   double scaleOf(llvm::ArrayRef<int64_t> index, int64_t head, bool isValue);
+  /// The elements of a row, as numbers.
+  std::vector<double> readRow(const HostTensor &pool,
+                              llvm::ArrayRef<int64_t> index, int64_t head,
+                              bool isValue);
   /// Place of the row of a key or a value.
   llvm::SmallVector<int64_t, 5> indexOf(int request, int64_t key, int64_t head,
                                         ViewInfo::Pool from, bool isValue);
@@ -179,6 +183,33 @@ double AttentionTerms::scaleOf(llvm::ArrayRef<int64_t> index, int64_t head,
   return tensor.getFloat(at);
 }
 
+std::vector<double> AttentionTerms::readRow(const HostTensor &pool,
+                                            llvm::ArrayRef<int64_t> index,
+                                            int64_t head, bool isValue) {
+  DType type = pool.getType();
+  auto *data = static_cast<const char *>(pool.at(index));
+  double factor = scaleOf(index, head, isValue);
+  const ViewInfo::Scales &scales = attention.view.scales[isValue];
+  std::vector<double> row;
+  if (!scales.block) {
+    for (int64_t d = 0, dim = pool.getSize(pool.getRank() - 1); d < dim; ++d)
+      row.push_back(readFloat(data + d * getByteSize(type), type) * factor);
+    return row;
+  }
+  const HostTensor &blocks = run.arguments[scales.blocks].getTensor();
+  llvm::SmallVector<int64_t, 5> at(index);
+  if (attention.view.isFused)
+    at.erase(at.begin() + 1);
+  for (int64_t d = 0, dim = 2 * pool.getSize(pool.getRank() - 1); d < dim;
+       ++d) {
+    int64_t byte = readInteger(data + d / 2, type);
+    at.back() = d / scales.block;
+    row.push_back(readFloat4(d % 2 ? byte >> 4 : byte) * blocks.getFloat(at) *
+                  factor);
+  }
+  return row;
+}
+
 llvm::SmallVector<int64_t, 5> AttentionTerms::indexOf(int request, int64_t key,
                                                       int64_t head,
                                                       ViewInfo::Pool from,
@@ -226,15 +257,10 @@ const KeyMagnitudes &AttentionTerms::magnitudes(int request, int64_t head) {
       continue;
     bool isValue = i == 1;
     const HostTensor &tensor = run.arguments[from.pool].getTensor();
-    DType type = tensor.getType();
-    int64_t dim = tensor.getSize(tensor.getRank() - 1);
     for (int64_t key = 0; key < lengths[request].keyLength; ++key) {
       llvm::SmallVector<int64_t, 5> index =
           indexOf(request, key, head, from, isValue);
-      auto *data = static_cast<const char *>(tensor.at(index));
-      double factor = scaleOf(index, head, isValue);
-      for (int64_t d = 0; d < dim; ++d) {
-        double element = readFloat(data + d * getByteSize(type), type) * factor;
+      for (double element : readRow(tensor, index, head, isValue)) {
         if (isValue)
           result.value = std::max(result.value, std::fabs(element));
         else

@@ -563,11 +563,20 @@ void InputMaker::inferShapes() {
     inferScales(view);
 }
 
-/// Scales of pages or tokens have the sizes of their pool.
+/// Scales of pages, tokens or blocks have the sizes of their pool.
 void InputMaker::inferScales(const ViewInfo &view) {
   for (bool wantValues : {false, true}) {
     const ViewInfo::Scales &scales = view.scales[wantValues];
     int pool = wantValues ? view.values : view.keys;
+    if (scales.blocks >= 0 && pool >= 0) {
+      llvm::SmallVector<int64_t, 4> sizes = shapes[pool];
+      if (view.isFused)
+        sizes.erase(sizes.begin() + 1);
+      for (auto [dim, size] :
+           llvm::enumerate(llvm::ArrayRef<int64_t>(sizes).drop_back()))
+        if (size >= 0)
+          setSize(scales.blocks, dim, size);
+    }
     if (scales.argument < 0 || pool < 0 ||
         info(scales.argument).shape.size() < 2)
       continue;
@@ -607,11 +616,22 @@ Error InputMaker::makeRest(int argument) {
                  });
   if (to.isPlan || (!isFloat(to.type) && !isCodes))
     return missing();
-  ArgumentSource normal;
-  normal.kind = ArgumentSource::Kind::Normal;
+  ArgumentSource random;
+  random.kind = ArgumentSource::Kind::Normal;
   if (isCodes)
-    normal.second = 24;
-  return takeSource(argument, normal, shapes[argument]);
+    random.second = 24;
+  for (const ViewInfo &view : signature.getViews())
+    for (bool wantValues : {false, true}) {
+      const ViewInfo::Scales &scales = view.scales[wantValues];
+      int pool = wantValues ? view.values : view.keys;
+      // Codes of 4 bits take all values, their scales those around 1.
+      if (scales.block && (pool == argument || scales.blocks == argument)) {
+        random.kind = ArgumentSource::Kind::Uniform;
+        random.first = pool == argument ? -128 : 0.25;
+        random.second = pool == argument ? 128 : 2;
+      }
+    }
+  return takeSource(argument, random, shapes[argument]);
 }
 
 /// Fills what no request uses of the pools that were made here with NaN.

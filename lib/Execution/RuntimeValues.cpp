@@ -32,6 +32,8 @@ static std::optional<fi_dtype> toRuntime(DType type) {
     return FI_F8E4M3FN;
   case DType::F8E5M2:
     return FI_F8E5M2;
+  case DType::F8E8M0FNU:
+    return FI_F8E8M0FNU;
   case DType::F64:
     break;
   }

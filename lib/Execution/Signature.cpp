@@ -189,13 +189,20 @@ ViewInfo SignatureBuilder::viewOf(Value value) {
     view.blockRows = bsr.getRows();
     view.blockColumns = bsr.getColumns();
   }
-  ValueRange scales = maker.getViewScales();
-  for (bool wantValues : {false, true})
-    if (ScaledType scheme = getScaledType(type, wantValues)) {
-      view.scales[wantValues] = {true, argumentOf(scales.front()),
-                                 scheme.getGranularity() == Granularity::Page};
-      scales = scales.drop_front();
+  for (auto [scale, operand] :
+       llvm::zip_equal(getScales(type), maker.getViewScales())) {
+    ViewInfo::Scales &info = view.scales[scale.ofValues];
+    info.isScaled = true;
+    if (scale.per) {
+      info.argument = argumentOf(operand);
+      info.isPerPage = scale.per == Granularity::Page;
+    } else {
+      info.blocks = argumentOf(operand);
+      info.block = getBlockScaledType(type, scale.ofValues).getBlock();
     }
+  }
+  if (type.sharesValues())
+    view.scales[true] = view.scales[false];
   return view;
 }
 

@@ -30,6 +30,7 @@ int64_t fi::getByteSize(DType type) {
   case DType::I1:
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
     return 1;
   }
   return 0;
@@ -45,7 +46,8 @@ static constexpr std::pair<DType, llvm::StringLiteral> kNames[] = {
     {DType::I8, "i8"},
     {DType::I1, "i1"},
     {DType::F8E4M3FN, "f8E4M3FN"},
-    {DType::F8E5M2, "f8E5M2"}};
+    {DType::F8E5M2, "f8E5M2"},
+    {DType::F8E8M0FNU, "f8E8M0FNU"}};
 
 llvm::StringRef fi::getName(DType type) {
   for (auto &[candidate, name] : kNames)
@@ -63,7 +65,8 @@ std::optional<DType> fi::parseDType(llvm::StringRef name) {
 
 bool fi::isFloat(DType type) {
   return type == DType::F32 || type == DType::F16 || type == DType::BF16 ||
-         type == DType::F64 || type == DType::F8E4M3FN || type == DType::F8E5M2;
+         type == DType::F64 || type == DType::F8E4M3FN ||
+         type == DType::F8E5M2 || type == DType::F8E8M0FNU;
 }
 
 std::optional<DType> fi::getDType(mlir::Type type) {
@@ -83,6 +86,8 @@ std::optional<DType> fi::getDType(mlir::Type type) {
     return DType::F8E4M3FN;
   if (llvm::isa<mlir::Float8E5M2Type>(type))
     return DType::F8E5M2;
+  if (llvm::isa<mlir::Float8E8M0FNUType>(type))
+    return DType::F8E8M0FNU;
   if (type.isInteger(8))
     return DType::I8;
   if (type.isInteger(1))
@@ -134,6 +139,8 @@ double fi::readFloat(const void *address, DType type) {
     return fromBits(load<uint8_t>(address), llvm::APFloat::Float8E4M3FN());
   case DType::F8E5M2:
     return fromBits(load<uint8_t>(address), llvm::APFloat::Float8E5M2());
+  case DType::F8E8M0FNU:
+    return fromBits(load<uint8_t>(address), llvm::APFloat::Float8E8M0FNU());
   default:
     return static_cast<double>(readInteger(address, type));
   }
@@ -155,6 +162,14 @@ void fi::writeFloat(void *address, DType type, double value) {
   case DType::F8E5M2:
     return store(address, static_cast<uint8_t>(
                               toBits(value, llvm::APFloat::Float8E5M2())));
+  case DType::F8E8M0FNU: {
+    // Powers of two only: the one below, in size.
+    int exponent = std::isfinite(value) && value != 0
+                       ? std::clamp(std::ilogb(value) + 127, 0, 254)
+                       : 0;
+    return store(address,
+                 static_cast<uint8_t>(std::isfinite(value) ? exponent : 255));
+  }
   default:
     return writeInteger(address, type, static_cast<int64_t>(value));
   }
@@ -176,6 +191,17 @@ void fi::writeSaturated(void *address, DType type, double value) {
   default:
     return writeFloat(address, type, value);
   }
+}
+
+double fi::readFloat4(int64_t code) {
+  return fromBits(static_cast<uint16_t>(code & 15),
+                  llvm::APFloat::Float4E2M1FN());
+}
+
+int64_t fi::toFloat4(double value) {
+  if (std::isnan(value))
+    return 0;
+  return toBits(std::clamp(value, -6.0, 6.0), llvm::APFloat::Float4E2M1FN());
 }
 
 int64_t fi::readInteger(const void *address, DType type) {

@@ -148,7 +148,7 @@ static Expected<DType> parseDescr(StringRef descr, StringRef name) {
     return DType::BF16;
   // numpy has no such type: bytes, named by the file.
   if (descr == "|u1" || descr == "<V1" || descr == "|V1")
-    for (DType type : {DType::F8E4M3FN, DType::F8E5M2})
+    for (DType type : {DType::F8E4M3FN, DType::F8E5M2, DType::F8E8M0FNU})
       if (name.ends_with(("." + fi::getName(type) + ".npy").str()) ||
           name.ends_with(("." + fi::getName(type)).str()))
         return type;
@@ -282,6 +282,7 @@ static StringRef getDescr(DType type) {
     return "|b1";
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
     return "|u1";
   }
   return "";

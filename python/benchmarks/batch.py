@@ -13,7 +13,9 @@ import torch
 from .measure import copies_for
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
-CODES = {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
+CODES = {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, "nvfp4": torch.int8}
+#: f4E2M1FN by its code.
+NIBBLES = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6)
 
 
 class Batch:
@@ -37,10 +39,20 @@ class Batch:
         #: page, dim], or [keys, heads, dim].
         shape = (sum(pages), row.kv_heads, page, row.dim) if row.page else (sum(pages), row.kv_heads, row.dim)
         stored = CODES[row.codes] if row.codes else self.dtype
+        #: Scales of blocks of 16 columns, for each copy, where codes have some.
+        self.blocks = ()
+        if row.codes == "nvfp4":
+            blocks = (*shape[:-1], row.dim // 16)
+            shape = (*shape[:-1], row.dim // 2)
+            self.blocks = tuple(
+                [self._randint(*blocks, low=40, high=52).view(torch.float8_e4m3fn) for _ in range(2)]
+                for _ in range(copies_for(row.cache_bytes))
+            )
         #: What stored keys and values are multiplied by, where they are codes.
         self.scales = (0.75, 1.25) if row.codes else ()
+        make = self._randint if row.codes == "nvfp4" else self._randn
         self.copies = [
-            (self._randn(*shape, dtype=stored), self._randn(*shape, dtype=stored))
+            (make(*shape, dtype=stored), make(*shape, dtype=stored))
             for _ in range(copies_for(row.cache_bytes))
         ]
 
@@ -49,6 +61,13 @@ class Batch:
         out = torch.empty(shape, dtype=dtype or self.dtype, device="cuda")
         for part in out.view(-1).split(1 << 28):
             part.copy_(torch.randn(part.numel(), device="cuda"))
+        return out
+
+    @staticmethod
+    def _randint(*shape, low=-128, high=128, dtype=torch.int8):
+        out = torch.empty(shape, dtype=dtype, device="cuda")
+        for part in out.view(-1).split(1 << 28):
+            part.copy_(torch.randint(low, high, (part.numel(),), device="cuda"))
         return out
 
     @staticmethod
@@ -61,8 +80,20 @@ class Batch:
 
     def keys_of(self, request, copy=0):
         """Keys and values of a request in order: [heads, keys, dim]."""
+        parts = self._keys_in(request, self.copies[copy])
+        if self.row.codes == "nvfp4":
+            table = torch.tensor(NIBBLES, device="cuda")
+            codes = [t.view(torch.uint8).int() for t in parts]
+            parts = [table[torch.stack((c & 15, c >> 4), -1).flatten(-2)] for c in codes]
+            blocks = [t.float().repeat_interleave(16, -1) for t in self._keys_in(request, self.blocks[copy])]
+            parts = [t * block for t, block in zip(parts, blocks)]
+        if self.row.codes:
+            parts = [t.float() * scale for t, scale in zip(parts, self.scales)]
+        return tuple(parts)
+
+    def _keys_in(self, request, parts):
+        """What two tensors hold of a request's keys and values."""
         begin, end = self.kv_indptr[request], self.kv_indptr[request + 1]
-        parts = self.copies[copy]
         if self.row.page:
             pages = self.kv_indices[begin:end].long().cuda()
             # Bytes, where there are codes: they have no operations of their own.
@@ -71,9 +102,7 @@ class Batch:
             parts = [t.transpose(0, 1).reshape(t.shape[1], -1, t.shape[3])[:, :length] for t in parts]
         else:
             parts = [t[begin:end].transpose(0, 1) for t in parts]
-        if self.row.codes:
-            parts = [t.float() * scale for t, scale in zip(parts, self.scales)]
-        return tuple(parts)
+        return parts
 
     def check(self, o, lse=None, lse_base=2.0):
         """The largest error against attention in f32, over the first, the last and some

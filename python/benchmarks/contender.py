@@ -76,11 +76,12 @@ class Ours(Contender):
         self.plan = lambda: self.made.update(*tables)
 
     def calls(self):
-        def call(k, v):
-            arguments = (self.batch.q, k, v, *self.batch.scales, *self.batch.captures)
+        def call(*cache):
+            arguments = (self.batch.q, *cache, *self.batch.scales, *self.batch.captures)
             return lambda: self.made.run(*arguments, out=self.o, lse=self.lse)
 
-        return [call(k, v) for k, v in self.batch.copies]
+        blocks = self.batch.blocks or ((),) * len(self.batch.copies)
+        return [call(*codes, *scales) for codes, scales in zip(self.batch.copies, blocks)]
 
     def outputs(self):
         return self.o, self.lse

@@ -25,7 +25,7 @@ class Row:
     causal: bool = True
     dim: int = 128
     dtype: str = "bf16"
-    #: keys and values as codes of this type, with a scale for all of each; none if empty
+    #: keys and values as codes of this type, with a scale for all of each, or "nvfp4"; none if empty
     codes: str = ""
     #: of variants.py; plain attention if empty
     variant: str = ""
@@ -63,8 +63,9 @@ class Row:
 
     @property
     def cache_bytes(self):
-        element_bytes = 1 if self.codes else 2
-        return sum(2 * kv * self.kv_heads * self.dim * element_bytes for _, kv in self.requests)
+        # NVFP4: half a byte, and a byte for each 16.
+        bits = 4.5 if self.codes == "nvfp4" else 8 if self.codes else 16
+        return sum(int(2 * kv * self.kv_heads * self.dim * bits / 8) for _, kv in self.requests)
 
     @property
     def bytes(self):
@@ -90,13 +91,18 @@ class Row:
         kv, d, e = self.kv_heads, self.dim, self.dtype
         stored = self.codes or e
         element = f"!fi.scaled<{stored}, per = tensor, by = f32>" if self.codes else e
+        columns = d
+        if self.codes == "nvfp4":
+            element, stored, columns = "!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>", "i8", d // 2
         if self.page:
-            pool = f"tensor<?x{kv}x{self.page}x{d}x{stored}>"
+            pool = f"tensor<?x{kv}x{self.page}x{columns}x{stored}>"
+            blocks = f"tensor<?x{kv}x{self.page}x{d // 16}xf8E4M3FN>"
             view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{element}, HND>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix, %kv_indices: !ix, %last_page_len: !ix"
             make = "fi.view.paged %k, %v tables(%kv_indptr, %kv_indices, %last_page_len : !ix, !ix, !ix)"
         else:
-            pool = f"tensor<?x{kv}x{d}x{stored}>"
+            pool = f"tensor<?x{kv}x{columns}x{stored}>"
+            blocks = f"tensor<?x{kv}x{d // 16}xf8E4M3FN>"
             view = f"!fi.ragged_kv<{kv}x{d}x{element}>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix"
             make = "fi.view.ragged %k, %v indptr(%kv_indptr : !ix)"
@@ -104,7 +110,10 @@ class Row:
         captured = "".join(f", %{name}: {type.format(heads=self.query_heads)}" for name, type in self.what.arguments)
         schedules = schedules + " " if schedules else ""
         scales, scale_arguments = "", ""
-        if self.codes:
+        if self.codes == "nvfp4":
+            scales = f" scales(%kb, %ks, %vb, %vs : {blocks}, f32, {blocks}, f32)"
+            scale_arguments = f", %kb: {blocks}, %vb: {blocks}, %ks: f32, %vs: f32"
+        elif self.codes:
             scales, scale_arguments = " scales(%ks, %vs : f32, f32)", ", %ks: f32, %vs: f32"
         return f"""!ix = tensor<?xi32>
 !pool = {pool}
@@ -217,6 +226,7 @@ ROWS = (
     # What codes of eight bits save: tokens in a second against the row above them.
     _decode("bs64-8k", 64, 8192, (32, 8)),
     _decode("bs64-8k", 64, 8192, (32, 8), codes="f8E4M3FN"),
+    _decode("bs64-8k", 64, 8192, (32, 8), codes="nvfp4"),
     _append("verify-q4-bs8-8k", 8, 4, 8192, (64, 8)),
     _append("verify-q4-bs1-128k", 1, 4, 131072, (8, 1)),
     _append("chunked-q512-64k", 1, 512, 65536, (8, 1)),

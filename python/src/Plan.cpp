@@ -69,7 +69,7 @@ void convert(PyObject *object, const char *what, const Argument &argument,
   view.of(object, what, argument.info.name, argument.info.kind == FI_KIND_POOL);
   if (view.tensor.dtype == bytesDtype) {
     int32_t wanted = argument.info.dtype;
-    if (wanted != FI_F8E4M3FN && wanted != FI_F8E5M2)
+    if (wanted != FI_F8E4M3FN && wanted != FI_F8E5M2 && wanted != FI_F8E8M0FNU)
       raise(FI_INVALID_ARGUMENT,
             std::string(what) + ": operand '" + argument.info.name +
                 "': expected dtype " + dtypeName(wanted) +

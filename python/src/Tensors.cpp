@@ -80,12 +80,12 @@ static std::string where(const char *what, const char *name) {
 //===----------------------------------------------------------------------===//
 
 const char *dtypeName(int32_t dtype) {
-  static const char *const names[] = {"f32",      "f16",   "bf16", "i32",
-                                      "i64",      "i8",    "i1",   "index",
-                                      "f8E4M3FN", "f8E5M2"};
+  static const char *const names[] = {"f32",      "f16",    "bf16",     "i32",
+                                      "i64",      "i8",     "i1",       "index",
+                                      "f8E4M3FN", "f8E5M2", "f8E8M0FNU"};
   if (dtype == bytesDtype)
     return "uint8";
-  return dtype >= 0 && dtype < 10 ? names[dtype] : "?";
+  return dtype >= 0 && dtype < 11 ? names[dtype] : "?";
 }
 
 /// The element type of DLPack as an fi_dtype, or -1.
@@ -110,6 +110,8 @@ static int32_t fromDLPack(dlpack::DataType type) {
     return type.bits == 8 ? FI_F8E4M3FN : -1;
   case dlpack::Float8E5M2:
     return type.bits == 8 ? FI_F8E5M2 : -1;
+  case dlpack::Float8E8M0FNU:
+    return type.bits == 8 ? FI_F8E8M0FNU : -1;
   }
   return -1;
 }
@@ -132,6 +134,8 @@ static dlpack::DataType toDLPack(int32_t dtype) {
     return {dlpack::Float8E4M3FN, 8, 1};
   case FI_F8E5M2:
     return {dlpack::Float8E5M2, 8, 1};
+  case FI_F8E8M0FNU:
+    return {dlpack::Float8E8M0FNU, 8, 1};
   default:
     return {dlpack::Int, 64, 1};
   }

@@ -81,6 +81,17 @@ TEST(GPUQuantisedCodes, EveryOne) {
     }
 }
 
+/// In registers and, where the dim is 40, through a buffer.
+TEST(GPUQuantisedCodes, Small) {
+  for (const char *query : {"f16", "bf16", "f32"})
+    for (const char *codes : {"f8E4M3FN", "f8E5M2"})
+      for (int64_t dim : {64, 40}) {
+        SCOPED_TRACE(std::string(query) + " " + codes);
+        checkSmallCodes(query, codes, dim,
+                        [](Case &test) { test.on(on("sm_80")); });
+      }
+}
+
 TEST(GPUQuantisedAppend, Emulated) {
   for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
     for (const char *scales : {"tensor", "token"}) {
@@ -88,6 +99,14 @@ TEST(GPUQuantisedAppend, Emulated) {
       checkQuantisedAppend(codes, scales, "f16",
                            [](Case &test) { test.on(on("sm_80")); });
     }
+}
+
+TEST(GPUQuantisedAppend, Blocks) {
+  for (const char *scales : {"nvfp4", "nvfp4_head", "mxfp4"}) {
+    SCOPED_TRACE(scales);
+    checkQuantisedAppend("f4E2M1FN", scales, "bf16",
+                         [](Case &test) { test.on(on("sm_80")); });
+  }
 }
 
 /// By an instruction from sm_89 on.

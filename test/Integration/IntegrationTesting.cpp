@@ -43,7 +43,10 @@ std::string AttentionText::get() const {
   std::string lse = "tensor<?x" + number(queryHeads) + "xf32>";
   std::string pageText = isPageDynamic ? "?" : number(page);
   auto pool = [&](int64_t dim, const std::string &element) {
-    std::string end = "x" + number(dim) + "x" + element + ">";
+    // Two codes of 4 bits to a byte.
+    std::string end = element == "f4E2M1FN"
+                          ? "x" + number(dim / 2) + "xi8>"
+                          : "x" + number(dim) + "x" + element + ">";
     if (isLatent)
       return "memref<?x" + pageText + end;
     if (!isPaged)
@@ -60,10 +63,15 @@ std::string AttentionText::get() const {
   auto scheme = [](const std::string &element, const std::string &scales) {
     if (scales.empty())
       return element;
+    if (scales == "mxfp4")
+      return "!fi.block_scaled<" + element + ", 32, f8E8M0FNU>";
+    if (llvm::StringRef(scales).starts_with("nvfp4"))
+      return "!fi.block_scaled<" + element + ", 16, f8E4M3FN" +
+             (scales == "nvfp4_head" ? ", per = head>" : ">");
     return "!fi.scaled<" + element + ", per = " + scales + ", by = f32>";
   };
   std::string keyScheme = scheme(keys, keyScales);
-  if (scheme(values, valueScales) != keyScheme)
+  if (!isLatent && scheme(values, valueScales) != keyScheme)
     options += ", v = " + scheme(values, valueScales);
   if (index != "i32")
     options += ", index = " + index;
@@ -80,7 +88,7 @@ std::string AttentionText::get() const {
                      ", " + order + options + ">";
   std::string type =
       isLatent ? "!fi.latent_kv<" + number(valueDim) + "+" + number(tailDim) +
-                     "x" + keys + ", page = " + pageText + options + ">"
+                     "x" + keyScheme + ", page = " + pageText + options + ">"
       : view == View::Bsr ? "!fi.bsr_kv<" + number(blockColumns) + "x" + size
       : isPaged           ? "!fi.paged_kv<" + pageText + "x" + size
                           : "!fi.ragged_kv<" + size;
@@ -148,17 +156,34 @@ std::string AttentionText::get() const {
     if (scales.empty())
       continue;
     std::string heads = number(kvHeads), shape = "?x" + heads;
-    if (scales == "token" && isPaged)
+    auto add = [&](const std::string &name, const std::string &type) {
+      run += ", %" + name + ": " + type;
+      scaleNames += (scaleNames.empty() ? "%" : ", %") + name;
+      scaleTypes += (scaleTypes.empty() ? "" : ", ") + type;
+    };
+    bool isMX = scales == "mxfp4";
+    if (isMX || llvm::StringRef(scales).starts_with("nvfp4")) {
+      bool isKeys = name[0] == 'k';
+      std::string codes = pool((isKeys ? keyDim : valueDim) / (isMX ? 32 : 16),
+                               isMX ? "f8E8M0FNU" : "f8E4M3FN");
+      // Without the parts of a fused pool.
+      if (isFused)
+        codes.erase(codes.find("x2"), 2);
+      add(isKeys ? "kb" : "vb", codes);
+      if (!isMX)
+        add(name, scales == "nvfp4" ? "f32" : "tensor<" + heads + "xf32>");
+      continue;
+    }
+    if (scales == "token" && isLatent)
+      shape = "?x" + pageText;
+    else if (scales == "token" && isPaged)
       shape =
           isHND ? "?x" + heads + "x" + pageText : "?x" + pageText + "x" + heads;
     else if (scales == "token" && isHND)
       shape = heads + "x?";
     else if (scales == "head")
       shape = heads;
-    std::string type = scales == "tensor" ? "f32" : "tensor<" + shape + "xf32>";
-    run += std::string(", %") + name + ": " + type;
-    scaleNames += (scaleNames.empty() ? "%" : ", %") + std::string(name);
-    scaleTypes += (scaleTypes.empty() ? "" : ", ") + type;
+    add(name, scales == "tensor" ? "f32" : "tensor<" + shape + "xf32>");
   }
   std::string clause = scaleNames.empty()
                            ? ""

@@ -34,6 +34,11 @@ TEST(Quantised8, Append) {
     }
 }
 
+TEST(Quantised8, SmallCodes) {
+  for (const char *codes : {"f8E4M3FN", "f8E5M2"})
+    checkSmallCodes("f16", codes, 64, [](Case &) {});
+}
+
 /// Codes that are not numbers, in slots that hold no key.
 TEST(Quantised8, UnusedSlots) {
   AttentionText text;
@@ -42,6 +47,14 @@ TEST(Quantised8, UnusedSlots) {
   text.clauses = "mask(#fi.causal)";
   Case test(text.get(), mixedBatch());
   test.giveNumber("ks", 1).giveNumber("vs", 1).check();
+}
+
+TEST(Quantised4, Append) {
+  for (const char *scales : {"nvfp4", "nvfp4_head", "mxfp4"})
+    for (const char *element : {"f32", "bf16"}) {
+      SCOPED_TRACE(std::string(scales) + " of " + element);
+      checkQuantisedAppend("f4E2M1FN", scales, element, [](Case &) {});
+    }
 }
 
 /// Numbers of the smallest and of the largest exponents.

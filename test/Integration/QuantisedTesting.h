@@ -26,6 +26,9 @@ struct Quantised {
   std::string clauses = "mask(#fi.causal)";
   std::string target = {};
   std::vector<Request> requests = mixedBatch();
+  /// Of a view of latents; whether the query is two operands.
+  int64_t tailDim = 0;
+  bool isQuerySplit = false;
 
   std::string getName() const {
     std::string name = query + "_" + keys + keyScales + "_" + values +
@@ -39,6 +42,10 @@ struct Quantised {
       name += "_ragged";
     if (view == AttentionText::View::Dense)
       name += "_dense";
+    if (view == AttentionText::View::Bsr)
+      name += "_bsr";
+    if (tailDim)
+      name += isQuerySplit ? "_latent_split" : "_latent";
     if (clauses != "mask(#fi.causal)")
       name += "_variant";
     return name;
@@ -74,6 +81,10 @@ inline void checkQuantised(const Quantised &with,
   text.isPageDynamic = with.isPageDynamic;
   text.keyDim = text.valueDim = with.dim;
   text.group = with.group;
+  text.tailDim = with.tailDim;
+  text.isQuerySplit = with.isQuerySplit;
+  if (with.tailDim)
+    text.kvHeads = 1;
   text.clauses = with.clauses;
   text.target = with.target;
   Case test(text.get(), with.requests);
@@ -81,7 +92,7 @@ inline void checkQuantised(const Quantised &with,
     test.setPageSize(16);
   for (auto [name, scales] :
        {std::pair("ks", with.keyScales), std::pair("vs", with.valueScales)})
-    if (scales == "tensor")
+    if (scales == "tensor" || scales == "nvfp4")
       test.giveNumber(name, name[0] == 'k' ? 0.021 : 0.037);
   prepare(test);
   // Codes as large as their type has, made smaller by scales.
@@ -91,7 +102,8 @@ inline void checkQuantised(const Quantised &with,
       if (argument < 0)
         continue;
       const HostTensor &pool = inputs[argument].getTensor();
-      if (getByteSize(pool.getType()) != 1)
+      const ViewInfo &view = signature.attentions[0].view;
+      if (getByteSize(pool.getType()) != 1 || view.scales[name[0] == 'v'].block)
         continue;
       // Slots without keys keep what is no number.
       Random random(deriveSeed(7, name));
@@ -126,13 +138,77 @@ inline void checkQuantised(const Quantised &with,
   test.check(plans);
 }
 
+/// New tokens, from what rounds to nothing to what is large; some rows are 0.
+inline void makeNewTokens(const Signature &signature,
+                          const std::vector<HostValue> &inputs) {
+  for (const char *name : {"nk", "nv"}) {
+    const HostTensor &fresh = inputs[signature.find(name)].getTensor();
+    auto *bytes = static_cast<char *>(fresh.getData());
+    int64_t size = getByteSize(fresh.getType()), dim = fresh.getSize(2);
+    for (int64_t i = 0; i < fresh.getNumElements(); ++i) {
+      double factor = std::ldexp(1.0, static_cast<int>(i / 16 % 23) - 14) *
+                      (i / dim % 5 ? 1 : 0);
+      writeFloat(bytes + i * size, fresh.getType(),
+                 readFloat(bytes + i * size, fresh.getType()) * factor);
+    }
+  }
+}
+
+/// Scales of blocks are made from the new tokens. Codes and scales that a test
+/// gives are those of older ones.
+inline void checkBlockAppend(const std::string &scheme,
+                             const std::string &element,
+                             llvm::function_ref<void(Case &)> prepare) {
+  bool isMX = scheme == "mxfp4", hasHeads = scheme == "nvfp4_head";
+  std::string number = isMX ? "" : hasHeads ? "tensor<2xf32>" : "f32";
+  auto withNumber = [&](const std::string &text) {
+    return isMX ? std::string() : text;
+  };
+  std::string text =
+      "!ix = tensor<?xi32>\n!new = tensor<?x2x64x" + element +
+      ">\n!q = tensor<?x4x64x" + element +
+      ">\n!pool = memref<?x2x16x32xi8>\n!s = memref<?x2x16x" +
+      (isMX ? "2xf8E8M0FNU" : "4xf8E4M3FN") + ">\n" +
+      withNumber("!n = " + number + "\n") +
+      "!kv = !fi.paged_kv<16x2x64x!fi.block_scaled<f4E2M1FN, " +
+      (isMX       ? "32, f8E8M0FNU"
+       : hasHeads ? "16, f8E4M3FN, per = head"
+                  : "16, f8E4M3FN") +
+      R"(>, HND>
+fi.program @p plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
+    run(%q: !q, %nk: !new, %nv: !new, %k: !pool, %v: !pool, %kb: !s, %vb: !s)" +
+      withNumber(", %ks: !n, %vs: !n") + R"() -> (!q) {
+  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix)
+      scales()" +
+      (isMX ? "%kb, %vb : !s, !s" : "%kb, %ks, %vb, %vs : !s, !n, !s, !n") +
+      R"() : !pool, !pool -> !kv
+  fi.append %nk, %nv rows(%qo : !ix) to %kv : !new, !new to !kv
+  %o = fi.attention %q rows(%qo : !ix) over %kv scale(0.125) mask(#fi.causal) : !q over !kv -> !q
+  fi.return %o : !q
+})";
+  Case test(text, {{1, 37}, {23, 70}, {0, 20}, {9, 9}});
+  if (number == "f32")
+    test.giveNumber("ks", 0.013).giveNumber("vs", 0.0041);
+  prepare(test);
+  test.adjust([&](const Signature &signature, std::vector<HostValue> &inputs) {
+    if (hasHeads)
+      for (const char *name : {"ks", "vs"})
+        inputs[signature.find(name)] =
+            HostValue(makeScales({2}, deriveSeed(9, name)));
+    makeNewTokens(signature, inputs);
+  });
+  test.check({{2}});
+}
+
 /// New keys and values go into the pools, and are attended to; pools are
 /// compared too. Some are beyond the largest code.
 inline void checkQuantisedAppend(const std::string &codes,
                                  const std::string &scales,
                                  const std::string &element,
                                  llvm::function_ref<void(Case &)> prepare) {
-  bool isNumber = scales == "tensor";
+  bool isMX = scales == "mxfp4", isNumber = scales == "tensor";
+  if (isMX || scales == "nvfp4" || scales == "nvfp4_head")
+    return checkBlockAppend(scales, element, prepare);
   std::string scaleType = isNumber           ? "f32"
                           : scales == "head" ? "tensor<2xf32>"
                           : scales == "page" ? "tensor<?x2xf32>"
@@ -219,6 +295,32 @@ inline void checkEveryCode(const std::string &codes, const std::string &query,
   }
 }
 
+/// Codes of numbers that are not normal, under large scales.
+inline void checkSmallCodes(const std::string &query, const std::string &codes,
+                            int64_t dim,
+                            llvm::function_ref<void(Case &)> prepare) {
+  AttentionText text;
+  text.query = text.output = query;
+  text.keys = text.values = codes;
+  text.keyScales = text.valueScales = "tensor";
+  text.keyDim = text.valueDim = dim;
+  Case test(text.get(), {{1, 37}, {20, 33}});
+  test.giveNumber("ks", 64).giveNumber("vs", 128);
+  prepare(test);
+  test.adjust([](const Signature &signature, std::vector<HostValue> &inputs) {
+    for (const char *name : {"k", "v"}) {
+      const HostTensor &pool = inputs[signature.find(name)].getTensor();
+      bool isE5M2 = pool.getType() == DType::F8E5M2;
+      auto *bytes = static_cast<uint8_t *>(pool.getData());
+      Random random(deriveSeed(5, name));
+      for (int64_t i = 0; i < pool.getNumElements(); ++i)
+        bytes[i] = static_cast<uint8_t>(random.below(isE5M2 ? 4 : 8) |
+                                        random.below(2) << 7);
+    }
+  });
+  test.check({{2}});
+}
+
 inline std::vector<Quantised> quantisedCases() {
   using View = AttentionText::View;
   std::vector<Quantised> cases;
@@ -244,6 +346,30 @@ inline std::vector<Quantised> quantisedCases() {
   cases.push_back({"f16", "f8E4M3FN", "f16", "tensor", ""});
   cases.push_back({"bf16", "bf16", "f8E4M3FN", "", "head"});
   cases.push_back({"f16", "f8E5M2", "i8", "head", "tensor"});
+  for (const char *scales : {"tensor", "head", "token"})
+    cases.push_back(
+        {"bf16", "f8E4M3FN", "f8E4M3FN", scales, scales, View::Bsr, false});
+  cases.push_back({"f16", "i8", "i8", "token", "tensor", View::Bsr, true});
+  cases.push_back(
+      {"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4", View::Bsr, false});
+  // Latents, of which a scale is for keys, tails and values.
+  for (const char *scales : {"tensor", "head", "page", "token"})
+    for (bool isSplit : {true, false}) {
+      Quantised with = {"bf16", "f8E4M3FN", "f8E4M3FN", scales, ""};
+      with.tailDim = 32;
+      with.group = 8;
+      with.isQuerySplit = isSplit;
+      cases.push_back(with);
+    }
+  for (const char *query : {"f32", "f16"}) {
+    Quantised with = {query, "i8", "i8", "tensor", ""};
+    with.tailDim = 16;
+    with.group = 4;
+    with.isQuerySplit = true;
+    with.view = View::Dense;
+    with.isPageDynamic = true;
+    cases.push_back(with);
+  }
   // Dims that are no multiple of what a product takes, and other groups.
   cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", "tensor", "tensor",
                    View::Paged, true, false, false, 40, 1});
@@ -251,6 +377,29 @@ inline std::vector<Quantised> quantisedCases() {
                    true, false, false, 128, 4});
   cases.push_back({"bf16", "i8", "i8", "tensor", "tensor", View::Paged, true,
                    false, false, 72, 3});
+  // Blocks of codes of 4 bits.
+  for (const char *query : {"f32", "f16", "bf16"})
+    for (const char *scheme : {"nvfp4", "nvfp4_head", "mxfp4"})
+      cases.push_back({query, "f4E2M1FN", "f4E2M1FN", scheme, scheme});
+  cases.push_back(
+      {"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4", View::Paged, false});
+  cases.push_back({"f16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4", View::Paged,
+                   true, true, true});
+  cases.push_back({"bf16", "f4E2M1FN", "f4E2M1FN", "mxfp4", "nvfp4_head",
+                   View::Dense, true, false, true});
+  cases.push_back(
+      {"f16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4", View::Ragged, false});
+  cases.push_back(
+      {"bf16", "f4E2M1FN", "f4E2M1FN", "mxfp4", "mxfp4", View::Ragged, true});
+  cases.push_back({"bf16", "bf16", "f4E2M1FN", "", "nvfp4"});
+  cases.push_back({"f16", "f4E2M1FN", "f8E4M3FN", "nvfp4", "token"});
+  cases.push_back({"f16", "f8E4M3FN", "f4E2M1FN", "tensor", "mxfp4"});
+  cases.push_back({"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4",
+                   View::Paged, true, false, false, 48, 1});
+  cases.push_back({"f16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4", View::Paged,
+                   true, false, false, 16, 3});
+  cases.push_back({"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4",
+                   View::Paged, true, false, false, 128, 4});
   // Regions see keys with their scales.
   const char *gains = R"(pair<half>
       key(%x: f32, %y: f32, %i: index, %req: index, %h: index, %p: index) {
@@ -263,7 +412,12 @@ inline std::vector<Quantised> quantisedCases() {
   for (const char *scales : {"tensor", "token"})
     cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", scales, scales, View::Paged,
                      true, false, false, 64, 2, gains});
+  cases.push_back({"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4",
+                   View::Paged, true, false, false, 64, 2, gains});
   cases.push_back({"f32", "f8E4M3FN", "f8E4M3FN", "token", "token", View::Paged,
+                   true, false, false, 64, 2,
+                   "normalise(#fi.sum) mask(#fi.causal)"});
+  cases.push_back({"f32", "f4E2M1FN", "f4E2M1FN", "mxfp4", "mxfp4", View::Paged,
                    true, false, false, 64, 2,
                    "normalise(#fi.sum) mask(#fi.causal)"});
   return cases;

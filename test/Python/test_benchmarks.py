@@ -20,7 +20,7 @@ def test_rows_compile(fi):
         if "fi.attention" not in text:
             assert names in (["x", "w"], ["x", "r", "w"]) and len(program.results) == len(names) - 1
             continue
-        assert names[:3] == ["q", "k", "v"] and names[3:] in ([], ["ks", "vs"]) and len(program.results) == 2
+        assert names[:3] == ["q", "k", "v"] and names[3:] in ([], ["ks", "vs"], ["kb", "vb", "ks", "vs"]) and len(program.results) == 2
 
 
 def test_costs():

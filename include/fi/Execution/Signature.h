@@ -78,11 +78,14 @@ struct ViewInfo {
     return pools;
   }
   /// Of keys and of values; whether they are scaled at all, and by what (known
-  /// from the text only).
+  /// from the text only): numbers of f32, and scales of blocks of so many
+  /// columns.
   struct Scales {
     bool isScaled = false;
     int argument = -1;
     bool isPerPage = false;
+    int blocks = -1;
+    int64_t block = 0;
   };
   Scales scales[2];
 };

@@ -25,7 +25,19 @@
 namespace fi {
 
 /// Element types in memory. `I1` takes a byte.
-enum class DType { F32, F16, BF16, F64, I32, I64, I8, I1, F8E4M3FN, F8E5M2 };
+enum class DType {
+  F32,
+  F16,
+  BF16,
+  F64,
+  I32,
+  I64,
+  I8,
+  I1,
+  F8E4M3FN,
+  F8E5M2,
+  F8E8M0FNU
+};
 
 /// Bytes of one element.
 int64_t getByteSize(DType type);
@@ -43,6 +55,10 @@ void writeFloat(void *address, DType type, double value);
 /// The same, where numbers beyond the largest become that one: f8 and integers,
 /// which are rounded to nearest too.
 void writeSaturated(void *address, DType type, double value);
+/// f4E2M1FN, in the low 4 bits.
+double readFloat4(int64_t code);
+/// The nearest one, ties to even, the largest of what is beyond; a NaN is 0.
+int64_t toFloat4(double value);
 int64_t readInteger(const void *address, DType type);
 void writeInteger(void *address, DType type, int64_t value);
 

@@ -46,7 +46,7 @@ SmallVector<int64_t> fi::tile::getAlignments(KernelOp kernel) {
     if (count > 1 && succeeded(layout) &&
         isRowAtom(layout->getFrag().getAtom()))
       count = layout->getNeighbours();
-    return std::min(std::max<int64_t>(1, bits / 8) * count, kChunkBytes);
+    return std::min(std::max<int64_t>(1, bits * count / 8), kChunkBytes);
   };
   auto elementOf = [](Value memory) {
     return cast<MemRefType>(memory.getType()).getElementType();

@@ -24,7 +24,8 @@ void NVVMLowering::visitBuffer(
     int64_t step, llvm::function_ref<void(int64_t, int64_t, Value)> visit) {
   RegisterLayout layout = *RegisterLayout::of(tile);
   SmemAttr smem = type.getLayout();
-  int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
+  // Two elements of 4 bits are a byte: a lane's first column is an even one.
+  int64_t bits = type.getElement().getIntOrFloatBitWidth();
   int64_t group = layout.getNeighbours();
   // Neighbours are accessed at once where they are so in the buffer, aligned.
   int64_t count = step == 1 && first % group == 0 ? group : 1;
@@ -35,7 +36,8 @@ void NVVMLowering::visitBuffer(
     auto times = [&](Value value, int64_t by) -> Value {
       return arith::MulIOp::create(b, loc, value, i32(by));
     };
-    laneBytes = times(toI32(laneColumn(layout)), step * bytes);
+    int64_t lanes = layout.getNeighbours() * step * bits / 8;
+    laneBytes = times(toI32(remainder(lane, kQuad)), lanes);
     rowBytes = times(toI32(laneRow(layout)), smem.getPitch());
     // Rows of registers are multiples of 8 apart: the lane decides a swizzle.
     turn =
@@ -45,7 +47,7 @@ void NVVMLowering::visitBuffer(
   for (int64_t reg = 0; reg < layout.getRegisters(); reg += count) {
     Position part = layout.getRegisterPart(reg);
     int64_t column = part.column;
-    Value place = add32(laneBytes, (first + column * step) * bytes);
+    Value place = add32(laneBytes, (first + column * step) * bits / 8);
     if (smem.getSwizzle())
       place = arith::XOrIOp::create(b, loc, place, turn);
     Value at = arith::AddIOp::create(b, loc, start, place);
@@ -60,18 +62,47 @@ LogicalResult NVVMLowering::lowerRead(ReadOp op) {
     return op.emitOpError("expected a tile with a layout: run "
                           "fi-tile-assign-layouts first");
   Type element = storedType(tile.getElementType(), b);
-  SmallVector<Value> registers(layoutOf(op.getResult()).getRegisters());
-  visitBuffer(
-      tile, type, map.lookup(op.getBuffer()), op.getFirst().value_or(0),
-      op.getStep().value_or(1), [&](int64_t reg, int64_t count, Value pointer) {
-        Type loadedType =
-            count == 1 ? element : Type(VectorType::get({count}, element));
-        Value loaded =
-            LLVM::LoadOp::create(b, loc, loadedType, pointer,
-                                 count * element.getIntOrFloatBitWidth() / 8);
-        for (int64_t i = 0; i < count; ++i)
-          registers[reg + i] = count == 1 ? loaded : extract(loaded, i);
-      });
+  RegisterLayout layout = layoutOf(op.getResult());
+  SmallVector<Value> registers(layout.getRegisters());
+  int64_t firstColumn = op.getFirst().value_or(0);
+  int64_t columnStep = op.getStep().value_or(1);
+  if (isa<Float4E2M1FNType>(type.getElement())) {
+    if (layout.getNeighbours() * columnStep % 2 != 0)
+      return op.emitOpError("expected lanes that hold pairs of columns of "
+                            "f4E2M1FN, but got ")
+             << tile;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value));
+    };
+    visitBuffer(
+        tile, type, map.lookup(op.getBuffer()), firstColumn, columnStep,
+        [&](int64_t reg, int64_t count, Value pointer) {
+          Value byte = LLVM::LoadOp::create(b, loc, b.getI8Type(), pointer);
+          auto half = [&](bool isHigh) -> Value {
+            if (isHigh)
+              return arith::ShRUIOp::create(b, loc, byte, constant(4));
+            return arith::AndIOp::create(b, loc, byte, constant(15));
+          };
+          int64_t column =
+              firstColumn + layout.getRegisterPart(reg).column * columnStep;
+          registers[reg] = half(column % 2 != 0);
+          if (count == 2)
+            registers[reg + 1] = half(true);
+        });
+    map.map(op.getResult(), fromElements(registers));
+    return success();
+  }
+  visitBuffer(tile, type, map.lookup(op.getBuffer()), firstColumn, columnStep,
+              [&](int64_t reg, int64_t count, Value pointer) {
+                Type loadedType = count == 1
+                                      ? element
+                                      : Type(VectorType::get({count}, element));
+                Value loaded = LLVM::LoadOp::create(
+                    b, loc, loadedType, pointer,
+                    count * element.getIntOrFloatBitWidth() / 8);
+                for (int64_t i = 0; i < count; ++i)
+                  registers[reg + i] = count == 1 ? loaded : extract(loaded, i);
+              });
   map.map(op.getResult(), fromElements(registers));
   return success();
 }

@@ -25,10 +25,10 @@ using namespace fi::tile;
 NVVMLowering::ChunkMap::ChunkMap(BufType type, int64_t threads)
     : threads(threads) {
   bytes = getCopyBytes(type);
-  elements = bytes / (type.getElement().getIntOrFloatBitWidth() / 8);
+  elements = bytes * 8 / type.getElement().getIntOrFloatBitWidth();
   chunks = llvm::divideCeil(type.getColumns(), elements);
   // A product reads 16 columns at once: what is beyond the last is zero.
-  padded = llvm::divideCeil(type.getColumns(), 16) * 16 / elements;
+  padded = llvm::divideCeil(llvm::alignTo(type.getColumns(), 16), elements);
   total = type.getRows() * padded;
   rowsPerTurn = threads % padded == 0 ? threads / padded : 0;
 }

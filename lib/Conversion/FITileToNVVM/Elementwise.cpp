@@ -176,10 +176,8 @@ LogicalResult NVVMLowering::lowerElementwise(Operation *op) {
   return success();
 }
 
-/// The bits of f8E5M2 are the upper half of an f16; those of f8E4M3FN are an
-/// f16's but for the last exponent bit and a factor of 2^8, which also holds
-/// for numbers that are not normal; of f32, since such ones of f16 are flushed
-/// where those of f32 are. What is no number becomes some number (QNT7).
+/// The bits of f8E5M2 are the upper half of an f16. What is no number becomes
+/// some number (QNT7).
 Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
   auto type = cast<VectorType>(bytes.getType());
   VectorType words = type.clone(b.getI16Type());
@@ -201,21 +199,61 @@ Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
   };
   if (code.isInteger(8))
     return toElement(arith::SIToFPOp::create(b, loc, wide, bytes));
+  if (isa<Float8E8M0FNUType>(code)) {
+    // The exponent of an f32, whose smallest one is not of normal numbers.
+    VectorType exponents = type.clone(b.getI32Type());
+    Value bits = arith::ExtUIOp::create(b, loc, exponents, bytes);
+    bits = arith::ShLIOp::create(b, loc, bits,
+                                 constant(exponents, b.getI32IntegerAttr(23)));
+    bits = arith::MaxUIOp::create(
+        b, loc, bits, constant(exponents, b.getI32IntegerAttr(1 << 22)));
+    return toElement(arith::BitcastOp::create(b, loc, wide, bits));
+  }
   Value bits = arith::ExtUIOp::create(b, loc, words, bytes);
+  if (isa<Float4E2M1FNType>(code)) {
+    // From 1 on the exponent and the mantissa of an f16 but for a bias; below
+    // there are 0 and the f16 0x3800.
+    auto word = [&](int64_t value) -> Value {
+      return constant(words, b.getI16IntegerAttr(static_cast<int16_t>(value)));
+    };
+    Value sign = arith::ShLIOp::create(b, loc, bits, word(12));
+    sign = arith::AndIOp::create(b, loc, sign, word(0x8000));
+    Value rest = arith::AndIOp::create(b, loc, bits, word(7));
+    Value large = arith::ShLIOp::create(b, loc, rest, word(9));
+    large = arith::AddIOp::create(b, loc, large, word(0x3800));
+    Value small = arith::MulIOp::create(b, loc, rest, word(0x3800));
+    Value isSmall =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, rest, word(2));
+    rest = arith::SelectOp::create(b, loc, isSmall, small, large);
+    bits = arith::OrIOp::create(b, loc, sign, rest);
+    return toElement(arith::BitcastOp::create(b, loc, halves, bits));
+  }
   bits = arith::ShLIOp::create(b, loc, bits,
                                constant(words, b.getI16IntegerAttr(8)));
   if (isa<Float8E5M2Type>(code))
     return toElement(arith::BitcastOp::create(b, loc, halves, bits));
-  // The sign stays, the rest moves by one bit.
-  bits = arith::ShRSIOp::create(b, loc, bits,
-                                constant(words, b.getI16IntegerAttr(1)));
-  bits = arith::AndIOp::create(
-      b, loc, bits,
-      constant(words, b.getI16IntegerAttr(static_cast<int16_t>(0xbfff))));
-  Value numbers = arith::BitcastOp::create(b, loc, halves, bits);
-  numbers = arith::ExtFOp::create(b, loc, wide, numbers);
-  Value factor = constant(wide, b.getF32FloatAttr(256));
-  return toElement(arith::MulFOp::create(b, loc, numbers, factor));
+  // As an f32, but for its bias; numbers that are not normal are counts of the
+  // smallest. (A product with a power of two, also one of f32 that LLVM narrows to
+  // f16, would take what is not normal for 0.)
+  VectorType longs = type.clone(b.getI32Type());
+  auto number = [&](uint32_t value) -> Value {
+    return constant(longs, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  Value whole = arith::ExtUIOp::create(b, loc, longs, bytes);
+  Value sign = arith::ShLIOp::create(b, loc, whole, number(24));
+  sign = arith::AndIOp::create(b, loc, sign, number(0x80000000));
+  Value rest = arith::AndIOp::create(b, loc, whole, number(0x7f));
+  Value large = arith::ShLIOp::create(b, loc, rest, number(20));
+  large = arith::AddIOp::create(b, loc, large, number(120u << 23));
+  Value small =
+      arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, wide, rest),
+                            constant(wide, b.getF32FloatAttr(0x1p-9f)));
+  Value isSmall =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, rest, number(8));
+  rest = arith::SelectOp::create(
+      b, loc, isSmall, arith::BitcastOp::create(b, loc, longs, small), large);
+  rest = arith::OrIOp::create(b, loc, rest, sign);
+  return toElement(arith::BitcastOp::create(b, loc, wide, rest));
 }
 
 LogicalResult NVVMLowering::lowerConstant(Operation *op) {

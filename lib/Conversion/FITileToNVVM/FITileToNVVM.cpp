@@ -250,6 +250,8 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](StoreRowsOp op) { return lowerStoreRows(op); })
       .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
       .Case([&](LoadScalesOp op) { return lowerLoadScales(op); })
+      .Case([&](StoreScalesOp op) { return lowerStoreScales(op); })
+      .Case([&](BlockMaxOp op) { return lowerBlockMax(op); })
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })

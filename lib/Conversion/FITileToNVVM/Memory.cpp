@@ -48,7 +48,8 @@ Value NVVMLowering::itemField(Field field) {
 //===----------------------------------------------------------------------===//
 
 Type fi::tile::storedType(Type element, Builder &b) {
-  if (element.isInteger(1) || isCode(element))
+  if (element.isInteger(1) || isCode(element) ||
+      isa<Float8E8M0FNUType>(element))
     return b.getI8Type();
   if (element.isIndex())
     return b.getI64Type();
@@ -441,6 +442,11 @@ LogicalResult NVVMLowering::lowerStoreRows(StoreRowsOp op) {
 }
 
 LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
+  if (!isByteCode(view.getPartType(op.getPart())) &&
+      isCode(view.getPartType(op.getPart())))
+    return op.emitOpError("expected codes of 4 bits to go through a buffer: "
+                          "run fi-tile-place-operands first");
   const Argument &pool = poolOf(op.getView(), op.getPart());
   map.map(op.getResult(), loadTile(op.getType(), pool, [&](Value row) {
             Value key = clampedKey(scalar(op.getKey()), toI32(row));
@@ -449,25 +455,16 @@ LogicalResult NVVMLowering::lowerLoadKV(LoadKVOp op) {
   return success();
 }
 
-LogicalResult NVVMLowering::lowerLoadScales(LoadScalesOp op) {
-  const Argument &scales = argumentOf(op.getScales());
-  SmallVector<Value> strides = getScaleStrides(op, scales.strides, index(0));
-  RegisterLayout layout = layoutOf(op.getResult());
-  bool isColumn = !layout.overColumns();
-  Value first = isColumn ? laneRow(layout) : laneColumn(layout);
-  SmallVector<Value> registers;
-  for (int64_t reg = 0; reg < layout.getRegisters(); ++reg) {
-    Position part = layout.getRegisterPart(reg);
-    Value number = add(first, isColumn ? part.row : part.column);
-    Value key = clampedKey(scalar(op.getKey()), toI32(number));
-    registers.push_back(loadElements(
-        scales, kvRowOffset(op.getView(), op.getPart(), key, {}, strides), 1));
-  }
-  map.map(op.getResult(), fromElements(registers));
-  return success();
-}
-
 LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
+  if (view.getPoolColumns(op.getPart()) != view.getPartDim(op.getPart())) {
+    if (layoutOf(op.getTile()).getNeighbours() != 2)
+      return op.emitOpError("expected lanes that hold pairs of columns, but "
+                            "got ")
+             << op.getTile().getType();
+    storePacked(op);
+    return success();
+  }
   const Argument &pool = poolOf(op.getView(), op.getPart());
   storeTile(
       map.lookup(op.getTile()), op.getTile().getType(), pool,

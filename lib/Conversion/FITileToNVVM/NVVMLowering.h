@@ -88,6 +88,7 @@ private:
   LogicalResult lowerReduce(ReduceOp op);
   /// Combines each row's value with those of the other warps that share it.
   LogicalResult combineWarps(ReduceOp op, llvm::SmallVector<Value> &values);
+  LogicalResult lowerBlockMax(BlockMaxOp op);
   LogicalResult lowerAny(AnyOp op);
   LogicalResult lowerRelayout(RelayoutOp op);
   LogicalResult lowerMath(Operation *op);
@@ -203,6 +204,10 @@ private:
   LogicalResult lowerStoreRows(StoreRowsOp op);
   LogicalResult lowerLoadKV(LoadKVOp op);
   LogicalResult lowerLoadScales(LoadScalesOp op);
+  LogicalResult lowerStoreScales(StoreScalesOp op);
+  void storePacked(StoreKVOp op);
+  mlir::LogicalResult lowerBlockScales(LoadScalesOp op,
+                                       llvm::ArrayRef<mlir::Value> strides);
   LogicalResult lowerStoreKV(StoreKVOp op);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);

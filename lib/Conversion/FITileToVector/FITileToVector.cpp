@@ -118,6 +118,8 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](LoadColumnsOp op) { return lowerLoadColumns(op); })
       .Case([&](LoadKVOp op) { return lowerLoadKV(op); })
       .Case([&](LoadScalesOp op) { return lowerLoadScales(op); })
+      .Case([&](StoreScalesOp op) { return lowerStoreScales(op); })
+      .Case([&](BlockMaxOp op) { return lowerBlockMax(op); })
       .Case([&](StoreKVOp op) { return lowerStoreKV(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op); })
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })

@@ -224,6 +224,7 @@ private:
     Value offsets; // memref<keys x index>, elements from the base
     int64_t rows, columns;
     mlir::Type element;
+    bool isPacked = false; // two columns of a tile to an element
     bool adjacent = false; // successive rows lie one behind the other
     Value nextOffsets; // those of the tile after this one, where it is fetched
   };
@@ -268,6 +269,8 @@ private:
                     int64_t from, int64_t count);
   LogicalResult lowerLoadState(LoadStateOp op);
   LogicalResult lowerStoreState(StoreStateOp op);
+  void copyPackedRowIn(Value base, Value offset, int64_t columns, Value buffer,
+                       Value row);
   /// Copies a row of memory to a row of a buffer, converting, and back. In
   /// memory columns lie `step` elements apart.
   void copyRowIn(Value base, Value offset, int64_t columns, mlir::Type element,
@@ -278,6 +281,10 @@ private:
   /// A vector of what memory holds as numbers of f32.
   Value widen(Value part);
   LogicalResult lowerLoadScales(LoadScalesOp op);
+  LogicalResult lowerStoreScales(StoreScalesOp op);
+  LogicalResult lowerBlockMax(BlockMaxOp op);
+  void copyPackedRowOut(Value buffer, Value row, int64_t columns, Value base,
+                        Value offset);
 
   //===--- Small builders -------------------------------------------------===//
 

@@ -208,8 +208,22 @@ Value KernelLowering::widen(Value part) {
     return part;
   if (element.isInteger(8))
     return arith::SIToFPOp::create(b, loc, wide, part);
-  if (!isCode(element))
+  if (!isByteCode(element) && !isa<Float8E8M0FNUType>(element))
     return arith::ExtFOp::create(b, loc, wide, part);
+  if (isa<Float8E8M0FNUType>(element)) {
+    // The exponent of an f32, whose smallest one is not of normal numbers.
+    VectorType exponents = type.clone(b.getI32Type());
+    auto number = [&](int32_t value) -> Value {
+      return arith::ConstantOp::create(
+          b, loc, DenseElementsAttr::get(exponents, value));
+    };
+    Value bits =
+        arith::BitcastOp::create(b, loc, type.clone(b.getI8Type()), part);
+    bits = arith::ExtUIOp::create(b, loc, exponents, bits);
+    bits = arith::ShLIOp::create(b, loc, bits, number(23));
+    bits = arith::MaxUIOp::create(b, loc, bits, number(1 << 22));
+    return arith::BitcastOp::create(b, loc, wide, bits);
+  }
   VectorType words = type.clone(b.getI16Type());
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(
@@ -443,13 +457,14 @@ void KernelLowering::describeRows(ArrayRef<LoadKVOp> loads, bool withNext) {
     KVRows rows;
     rows.base = base;
     rows.rows = op.getType().getDimSize(0);
-    rows.columns = op.getType().getDimSize(1);
+    auto view = cast<KVViewTypeInterface>(op.getView().getType());
+    rows.columns = view.getPoolColumns(op.getPart());
+    rows.isPacked = rows.columns != op.getType().getDimSize(1);
     rows.element = cast<MemRefType>(base.getType()).getElementType();
     rows.offsets = allocateRaw({padded(rows.rows)}, b.getIndexType());
     if (withNext)
       rows.nextOffsets = allocateRaw({padded(rows.rows)}, b.getIndexType());
-    rows.adjacent =
-        rowsAreAdjacent(cast<KVViewTypeInterface>(op.getView().getType()));
+    rows.adjacent = rowsAreAdjacent(view);
     kvRows[op.getResult()] = rows;
   }
 }
@@ -544,33 +559,19 @@ LogicalResult KernelLowering::lowerLoadKV(LoadKVOp op) {
     return isa<ColumnsOp>(use.getOwner()) ||
            (dot && use.getOperandNumber() == 1);
   });
-  if (isReadInPlace)
+  if (isReadInPlace && !rows.isPacked)
     return success(); // a product reads or packs them
   RankedTensorType type = op.getType();
   Value buffer = allocate(type);
   loop(index(0), index(rows.rows), 1, [&](Value row) {
     Value offset = memref::LoadOp::create(b, loc, rows.offsets, row);
-    copyRowIn(rows.base, offset, type.getDimSize(1), type.getElementType(),
-              buffer, row);
+    if (rows.isPacked)
+      copyPackedRowIn(rows.base, offset, type.getDimSize(1), buffer, row);
+    else
+      copyRowIn(rows.base, offset, type.getDimSize(1), type.getElementType(),
+                buffer, row);
   });
   kvRows.erase(op.getResult());
-  buffers[op.getResult()] = buffer;
-  return success();
-}
-
-LogicalResult KernelLowering::lowerLoadScales(LoadScalesOp op) {
-  const Argument &scales =
-      arguments[cast<BlockArgument>(op.getScales()).getArgNumber()];
-  SmallVector<Value> strides = getScaleStrides(op, scales.strides, index(0));
-  Value buffer = allocate(op.getType());
-  Value first = scalar(op.getKey());
-  Value last = sub(itemField(Field::KVLen), index(1));
-  loop(index(0), index(op.getType().getNumElements()), 1, [&](Value i) {
-    Value offset = kvRowOffset(op.getView(), op.getPart(),
-                               minimum(add(first, i), last), strides);
-    memref::StoreOp::create(
-        b, loc, memref::LoadOp::create(b, loc, scales.base, offset), buffer, i);
-  });
   buffers[op.getResult()] = buffer;
   return success();
 }
@@ -578,15 +579,21 @@ LogicalResult KernelLowering::lowerLoadScales(LoadScalesOp op) {
 LogicalResult KernelLowering::lowerStoreKV(StoreKVOp op) {
   if (failed(materialise({op.getTile()}, op->getBlock())))
     return failure();
+  auto view = cast<KVViewTypeInterface>(op.getView().getType());
   Value base = poolOf(op.getView(), op.getPart()).base;
   Value buffer = buffers.lookup(op.getTile());
   Value first = scalar(op.getKey());
   loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
     Value offset = kvRowOffset(op.getView(), op.getPart(), add(first, row));
-    if (op.getFirst())
-      offset = add(offset, scalar(op.getFirst()));
-    copyRowOut(buffer, row, tileType(op.getTile()).getDimSize(1), base, offset,
-               op.getStep());
+    int64_t columns = tileType(op.getTile()).getDimSize(1);
+    if (columns < view.getPoolColumns(op.getPart()) || op.getFirst() ||
+        columns == view.getPoolColumns(op.getPart())) {
+      if (op.getFirst())
+        offset = add(offset, scalar(op.getFirst()));
+      copyRowOut(buffer, row, columns, base, offset, op.getStep());
+    } else {
+      copyPackedRowOut(buffer, row, columns, base, offset);
+    }
   });
   return success();
 }

@@ -61,7 +61,7 @@ void KernelLowering::findRowDomains() {
       linkCarried(loopOp.getInits(), loopOp.getRegionIterArgs(),
                   loopOp.getBody()->getTerminator()->getOperands(),
                   loopOp.getResults());
-    } else if (isLazy(op) || isa<ColumnsOp>(op)) {
+    } else if (isLazy(op) || isa<ColumnsOp, BlockMaxOp>(op)) {
       for (Value operand : op->getOperands())
         link(operand, op->getResult(0));
     }

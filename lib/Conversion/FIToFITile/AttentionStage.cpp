@@ -177,27 +177,27 @@ FailureOr<SmallVector<Value>> AttentionStage::buildQuery(int64_t rows) {
 }
 
 /// Products are of one element type: the wider of both operands', and f32 of
-/// what a region has computed. Codes are multiplied as numbers of the query's
-/// type, which holds them all.
+/// what a region has computed. Codes, times the scales of their blocks, are
+/// multiplied as numbers of the query's type where that holds them all.
 Type AttentionStage::productType(bool wantValues) {
   Type query = op.getQueryType().getElementType();
   if (!wantValues && op.getPairing())
     return b.getF32Type();
-  if (getScaledType(view, wantValues))
-    return query;
+  if (isQuantised(view, wantValues))
+    return exceedsRange(view, wantValues, query) ? b.getF32Type() : query;
   if (wantValues)
     return view.getValueType();
   return query == view.getKeyType() ? query : b.getF32Type();
 }
 
 Value AttentionStage::sharedScale(bool wantValues) {
-  ScaledType scheme = getScaledType(view, wantValues);
-  if (!scheme)
+  auto per = getNumberGranularity(view, wantValues);
+  if (!per)
     return {};
   Value scales = argument(*viewBuffers.scales[wantValues]);
-  if (scheme.getGranularity() == Granularity::Tensor)
+  if (per == Granularity::Tensor)
     return scales;
-  if (scheme.getGranularity() == Granularity::Head)
+  if (per == Granularity::Head)
     return GatherOp::create(b, loc, b.getF32Type(), scales,
                             ValueRange{field(Field::KVHead)});
   return {};
@@ -205,13 +205,29 @@ Value AttentionStage::sharedScale(bool wantValues) {
 
 Value AttentionStage::keyScales(bool wantValues, RankedTensorType type,
                                 Value viewValue, Value key) {
-  ScaledType scheme = getScaledType(view, wantValues);
-  if (!scheme || (scheme.getGranularity() != Granularity::Page &&
-                  scheme.getGranularity() != Granularity::Token))
+  auto per = getNumberGranularity(view, wantValues);
+  if (per != Granularity::Page && per != Granularity::Token)
     return {};
   return LoadScalesOp::create(
       b, loc, type, wantValues ? KVPart::Values : KVPart::Keys,
       argument(*viewBuffers.scales[wantValues]), viewValue, item, key);
+}
+
+Value AttentionStage::loadNumbers(KVPart part, Type element, Value viewValue,
+                                  Value key, int64_t keys) {
+  auto type = tile(keys, view.getPartDim(part), element);
+  bool ofValues = part == KVPart::Values;
+  if (!getBlockScaledType(view, ofValues))
+    return LoadKVOp::create(b, loc, type, part, viewValue, item, key);
+  RankedTensorType wide = type.clone(b.getF32Type());
+  Value loaded = LoadKVOp::create(b, loc, wide, part, viewValue, item, key);
+  Value scales = LoadScalesOp::create(b, loc, wide, part,
+                                      argument(*viewBuffers.blocks[ofValues]),
+                                      viewValue, item, key);
+  loaded = arith::MulFOp::create(b, loc, loaded, scales);
+  if (element.isF32())
+    return loaded;
+  return arith::TruncFOp::create(b, loc, type, loaded);
 }
 
 /// A scale that all values share multiplies the output; others are part of the
@@ -221,7 +237,7 @@ Value AttentionStage::loadValues(Value viewValue, Value key, int64_t keys) {
   auto type = tile(keys, view.getValueDim(), element);
   Value scales = keyScales(true, tile(keys, 1, b.getF32Type()), viewValue, key);
   if (!scales)
-    return LoadKVOp::create(b, loc, type, KVPart::Values, viewValue, item, key);
+    return loadNumbers(KVPart::Values, element, viewValue, key, keys);
   Value loaded = LoadKVOp::create(b, loc, type.clone(b.getF32Type()),
                                   KVPart::Values, viewValue, item, key);
   loaded = scaled(loaded, scales);
@@ -236,11 +252,12 @@ Value AttentionStage::buildScores(ArrayRef<Value> query, Value viewValue,
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   Type element = cast<RankedTensorType>(query[0].getType()).getElementType();
   auto load = [&](KVPart part) -> Value {
-    return LoadKVOp::create(b, loc, tile(keys, view.getPartDim(part), element),
-                            part, viewValue, item, key);
+    return loadNumbers(part, element, viewValue, key, keys);
   };
   Value loaded = load(KVPart::Keys);
-  if (element == view.getKeyType())
+  // Codes are numbers of that type once they are loaded.
+  if (element == view.getKeyType() ||
+      (isQuantised(view, false) && view.sharesValues() && !op.getPairing()))
     keyRows = loaded;
   Value firstPosition =
       arith::AddIOp::create(b, loc, key, field(Field::KVOrigin));
@@ -370,7 +387,9 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
     if (!scores)
       return {};
     // Values that are keys lie where these were loaded to.
-    Value v = view.sharesValues() ? keyRows : Value();
+    auto per = getNumberGranularity(view, /*wantValues=*/true);
+    bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
+    Value v = view.sharesValues() && !hasOwnScales ? keyRows : Value();
     if (!v)
       v = loadValues(viewValue, loop.getKey(), keys);
     auto update = UpdateOp::create(b, loc, runningTypes, normaliser, scores, v,

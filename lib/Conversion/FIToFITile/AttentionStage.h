@@ -97,6 +97,10 @@ private:
     return mlir::arith::MulFOp::create(
         b, loc, tile, broadcastTo(b, loc, scale, type.getShape()));
   }
+  /// Rows of keys or values, each block times its scale where blocks have some,
+  /// as numbers of `element`.
+  Value loadNumbers(KVPart part, Type element, Value viewValue, Value key,
+                    int64_t keys);
   Value loadValues(Value viewValue, Value key, int64_t keys);
   Value loadSink(int64_t tileRows);
   void storeOutputs(Value output, Value statistic, Value part = {});

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rounding as QNT8 says, by arithmetic on tiles that every target has: in f32
-// the code of a number is in its upper bits, once what is below has been
+// Rounding as QNT8 and QNT13 say, by arithmetic on tiles that every target has:
+// in f32 the code of a number is in its upper bits, once what is below has been
 // rounded away.
 //
 //===----------------------------------------------------------------------===//
 
+#include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -28,7 +29,18 @@ public:
       : b(b), loc(loc), floats(type), words(type.clone(b.getI32Type())) {}
 
   Value toInteger(Value x);
-  Value toFloat8(Value x, Type storage);
+  /// A code of f8E4M3FN, f8E5M2 or f4E2M1FN, in i32. `rounded` receives the
+  /// magnitude of its number.
+  Value toFloat(Value x, Type storage, Value *rounded = nullptr);
+  Value narrow(Value code, Type storage) {
+    Value bytes =
+        arith::TruncIOp::create(b, loc, words.clone(b.getI8Type()), code);
+    if (storage.isInteger(8))
+      return bytes;
+    return arith::BitcastOp::create(b, loc, words.clone(storage), bytes);
+  }
+  std::pair<Value, Value> toBlocks(Value x, BlockScaledType scheme,
+                                   Value factor);
 
 private:
   Value number(double value) {
@@ -61,13 +73,6 @@ private:
     Value sum = arith::AddFOp::create(b, loc, x, number(large));
     return arith::SubIOp::create(b, loc, bits(sum), word(offset));
   }
-  Value narrow(Value code, Type storage) {
-    Value bytes =
-        arith::TruncIOp::create(b, loc, words.clone(b.getI8Type()), code);
-    if (storage.isInteger(8))
-      return bytes;
-    return arith::BitcastOp::create(b, loc, words.clone(storage), bytes);
-  }
 
   OpBuilder &b;
   Location loc;
@@ -80,38 +85,93 @@ Value Quantiser::toInteger(Value x) {
   return narrow(countOf(clamp(x, -128, 127), 1), b.getI8Type());
 }
 
-Value Quantiser::toFloat8(Value x, Type storage) {
-  bool isE5M2 = isa<Float8E5M2Type>(storage);
-  int mantissa = isE5M2 ? 2 : 3, bias = isE5M2 ? 15 : 7;
-  double most = isE5M2 ? 57344 : 448;
+Value Quantiser::toFloat(Value x, Type storage, Value *rounded) {
+  int width = static_cast<int>(storage.getIntOrFloatBitWidth());
+  int mantissa = 3, bias = 7;
+  double most = 448;
+  if (isa<Float8E5M2Type>(storage)) {
+    mantissa = 2;
+    bias = 15;
+    most = 57344;
+  } else if (isa<Float4E2M1FNType>(storage)) {
+    mantissa = 1;
+    bias = 1;
+    most = 6;
+  }
   Value isNumber = compare(arith::CmpFPredicate::ORD, x, x);
   x = clamp(x, -most, most);
   Value whole = bits(x);
-  Value sign = arith::ShRUIOp::create(b, loc, whole, word(24));
-  sign = arith::AndIOp::create(b, loc, sign, word(0x80));
+  Value sign = arith::ShRUIOp::create(b, loc, whole, word(32 - width));
+  sign = arith::AndIOp::create(b, loc, sign, word(1 << (width - 1)));
   Value magnitude = arith::AndIOp::create(b, loc, whole, word(0x7fffffff));
   // Half of the last place, less the least if that place is even.
   int shift = 23 - mantissa;
   Value odd = arith::ShRUIOp::create(b, loc, magnitude, word(shift));
   odd = arith::AndIOp::create(b, loc, odd, word(1));
-  Value rounded =
+  Value upper =
       arith::AddIOp::create(b, loc, magnitude, word((1 << (shift - 1)) - 1));
-  rounded = arith::AddIOp::create(b, loc, rounded, odd);
-  rounded = arith::ShRUIOp::create(b, loc, rounded, word(shift));
+  upper = arith::AddIOp::create(b, loc, upper, odd);
+  upper = arith::ShRUIOp::create(b, loc, upper, word(shift));
   Value normal =
-      arith::SubIOp::create(b, loc, rounded, word((127 - bias) << mantissa));
+      arith::SubIOp::create(b, loc, upper, word((127 - bias) << mantissa));
   // Below the smallest normal number: multiples of the smallest one.
   Value absolute = arith::BitcastOp::create(b, loc, floats, magnitude);
   Value small = countOf(absolute, std::ldexp(1.0, 1 - bias - mantissa));
   Value isSmall = compare(arith::CmpFPredicate::OLT, absolute,
                           number(std::ldexp(1.0, 1 - bias)));
+  if (rounded) {
+    Value number = arith::BitcastOp::create(
+        b, loc, floats, arith::ShLIOp::create(b, loc, upper, word(shift)));
+    Value multiple = arith::MulFOp::create(
+        b, loc, arith::SIToFPOp::create(b, loc, floats, small),
+        this->number(std::ldexp(1.0, 1 - bias - mantissa)));
+    *rounded = arith::SelectOp::create(b, loc, isSmall, multiple, number);
+  }
   Value code = arith::SelectOp::create(b, loc, isSmall, small, normal);
-  code = arith::SelectOp::create(b, loc, isNumber, code, word(0x7f));
-  return narrow(arith::OrIOp::create(b, loc, code, sign), storage);
+  code = arith::SelectOp::create(b, loc, isNumber, code,
+                                 word((1 << (width - 1)) - 1));
+  return arith::OrIOp::create(b, loc, code, sign);
+}
+
+std::pair<Value, Value> Quantiser::toBlocks(Value x, BlockScaledType scheme,
+                                            Value factor) {
+  Value most = BlockMaxOp::create(b, loc, x, scheme.getBlock());
+  Value code, scale;
+  if (isa<Float8E8M0FNUType>(scheme.getBy())) {
+    // The power of two below the largest number, less that below 6.
+    Value exponent = arith::ShRUIOp::create(b, loc, bits(most), word(23));
+    exponent = arith::SubIOp::create(b, loc, exponent, word(2));
+    code = arith::MaxSIOp::create(b, loc, exponent, word(1));
+    scale = arith::BitcastOp::create(
+        b, loc, floats, arith::ShLIOp::create(b, loc, code, word(23)));
+  } else {
+    scale = arith::DivFOp::create(b, loc, most, number(6));
+    scale = arith::DivFOp::create(b, loc, scale, factor);
+    Value rounded;
+    code = toFloat(scale, scheme.getBy(), &rounded);
+    scale = arith::MulFOp::create(b, loc, rounded, factor);
+  }
+  Value quotient = arith::DivFOp::create(b, loc, x, scale);
+  Value isZero = compare(arith::CmpFPredicate::OEQ, scale, number(0));
+  quotient = arith::SelectOp::create(b, loc, isZero, number(0), quotient);
+  Value codes = toFloat(quotient, scheme.getStorage());
+  Type bytes = b.getI8Type();
+  return {narrow(codes, bytes), narrow(code, bytes)};
 }
 
 Value fi::tile::quantise(OpBuilder &b, Location loc, Value tile, Type storage) {
   Quantiser quantiser(b, loc, cast<RankedTensorType>(tile.getType()));
-  return storage.isInteger(8) ? quantiser.toInteger(tile)
-                              : quantiser.toFloat8(tile, storage);
+  return storage.isInteger(8)
+             ? quantiser.toInteger(tile)
+             : quantiser.narrow(quantiser.toFloat(tile, storage), storage);
+}
+
+std::pair<Value, Value> fi::tile::quantiseBlocks(OpBuilder &b, Location loc,
+                                                 Value tile,
+                                                 BlockScaledType scheme,
+                                                 Value number) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (number)
+    number = broadcastTo(b, loc, number, type.getShape());
+  return Quantiser(b, loc, type).toBlocks(tile, scheme, number);
 }

@@ -127,11 +127,31 @@ DictionaryAttr fi::tile::buildAppendStage(OpBuilder &b, AppendOp op,
     Value source = entry.getArgument(buffer);
     Type sourceElement = cast<MemRefType>(source.getType()).getElementType();
     bool wantValues = part == KVPart::Values;
+    if (BlockScaledType blocks = getBlockScaledType(view, wantValues)) {
+      Value number;
+      if (auto per = getNumberGranularity(view, wantValues)) {
+        number = entry.getArgument(*viewBuffers.scales[wantValues]);
+        if (per == Granularity::Head)
+          number = GatherOp::create(b, loc, b.getF32Type(), number,
+                                    ValueRange{field(Field::KVHead)});
+      }
+      Value tile =
+          LoadRowsOp::create(b, loc, tileOf(dim, sourceElement), source, item,
+                             /*group=*/1, /*head=*/Value(), /*first=*/Value(),
+                             /*step=*/1);
+      tile = convertTile(b, loc, tile, b.getF32Type());
+      auto [codes, scales] = quantiseBlocks(b, loc, tile, blocks, number);
+      StoreScalesOp::create(b, loc, part, scales,
+                            entry.getArgument(*viewBuffers.blocks[wantValues]),
+                            viewValue, item, key);
+      StoreKVOp::create(b, loc, part, codes, viewValue, item, key);
+      continue;
+    }
     // A number that all rows share, or a column.
     Value scales;
-    if (ScaledType scheme = getScaledType(view, wantValues)) {
+    if (auto per = getNumberGranularity(view, wantValues)) {
       scales = entry.getArgument(*viewBuffers.scales[wantValues]);
-      switch (scheme.getGranularity()) {
+      switch (*per) {
       case Granularity::Tensor:
         break;
       case Granularity::Head:

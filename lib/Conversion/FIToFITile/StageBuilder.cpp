@@ -203,20 +203,16 @@ DictionaryAttr fi::tile::describeView(Value view,
   SmallVector<Attribute> scales;
   auto type = cast<KVViewTypeInterface>(view.getType());
   ValueRange operands = view.getDefiningOp<KVViewOpInterface>().getViewScales();
-  for (bool wantValues : {false, true}) {
-    ScaledType scheme = getScaledType(type, wantValues);
-    if (!scheme)
-      continue;
-    Value operand = operands.front();
-    operands = operands.drop_front();
-    if (scheme.getGranularity() == Granularity::Page ||
-        scheme.getGranularity() == Granularity::Token)
+  for (auto [scale, operand] : llvm::zip_equal(getScales(type), operands))
+    if (!scale.per || scale.per == Granularity::Page ||
+        scale.per == Granularity::Token)
       scales.push_back(b.getDictionaryAttr(
           {b.getNamedAttr("name", b.getStringAttr(buffers.get(operand).name)),
-           b.getNamedAttr("per", b.getStringAttr(stringifyGranularity(
-                                     scheme.getGranularity()))),
-           b.getNamedAttr("values", b.getBoolAttr(wantValues))}));
-  }
+           b.getNamedAttr("per",
+                          b.getStringAttr(scale.per
+                                              ? stringifyGranularity(*scale.per)
+                                              : StringRef("block"))),
+           b.getNamedAttr("values", b.getBoolAttr(scale.ofValues))}));
   if (!scales.empty())
     entry.push_back(b.getNamedAttr("scales", b.getArrayAttr(scales)));
   return b.getDictionaryAttr(entry);
@@ -230,12 +226,13 @@ ViewBuffers fi::tile::useView(StageBuilder &stage, Value view,
     result.pools.push_back(stage.use(buffers.get(pool)));
   for (Value table : maker.getPageTables())
     result.pages.push_back(stage.use(buffers.get(table)));
-  ValueRange scales = maker.getViewScales();
-  for (bool wantValues : {false, true})
-    if (getScaledType(cast<KVViewTypeInterface>(view.getType()), wantValues)) {
-      result.scales[wantValues] = stage.use(buffers.get(scales.front()));
-      scales = scales.drop_front();
-    }
+  for (auto [scale, operand] :
+       llvm::zip_equal(getScales(cast<KVViewTypeInterface>(view.getType())),
+                       maker.getViewScales()))
+    (scale.per ? result.scales : result.blocks)[scale.ofValues] =
+        stage.use(buffers.get(operand));
+  if (cast<KVViewTypeInterface>(view.getType()).sharesValues())
+    result.scales[true] = result.scales[false];
   return result;
 }
 

@@ -142,13 +142,19 @@ mlir::DictionaryAttr describeView(mlir::Value view,
 /// The buffers of a view that kernels need, and the view in a kernel.
 struct ViewBuffers {
   llvm::SmallVector<unsigned> pools, pages;
-  /// Of keys and of values.
-  std::optional<unsigned> scales[2];
+  /// Of keys and of values: numbers of f32, and scales of blocks.
+  std::optional<unsigned> scales[2], blocks[2];
 };
 /// The codes of a tile of f32: rounded to nearest, the largest of what is
 /// beyond.
 mlir::Value quantise(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value tile, mlir::Type storage);
+/// The codes of a tile of f32 and, in each column of a block, the code of the
+/// block's scale, both as i8; `number` multiplies all scales if it is not null
+/// (QNT13).
+std::pair<mlir::Value, mlir::Value>
+quantiseBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+               BlockScaledType scheme, mlir::Value number);
 ViewBuffers useView(StageBuilder &stage, mlir::Value view,
                     const ProgramBuffers &buffers);
 mlir::Value createView(StageBuilder &stage, KernelOp kernel, mlir::Value view,

@@ -86,7 +86,7 @@ private:
       return std::nullopt;
     return tensors.find(value)->second;
   }
-  std::vector<Scales> scalesOf(KVViewTypeInterface view, ValueRange operands);
+  std::array<Scales, 2> scalesOf(KVViewTypeInterface view, ValueRange operands);
   bool makeNormaliser(Operation *op, NormaliserAttrInterface kind,
                       std::unique_ptr<Normaliser> &normaliser);
   bool mergeStates(Operation *op, NormaliserAttrInterface kind,
@@ -472,9 +472,13 @@ bool Interpreter::appendRow(AppendOp op, const ViewValue &view, bool ofValues,
                     std::fabs(row[first]) + std::fabs(row[second]));
     }
   }
+  if (part != KVPart::Tail &&
+      (ofValues ? view.valueScales : view.keyScales).block) {
+    view.quantiseRow(ofValues, request, head, key, row);
+    return true;
+  }
   double scale = view.scale(ofValues, request, head, key);
-  bool isScaled =
-      isa<ScaledType>(ofValues ? type.getValueScheme() : type.getKeyScheme());
+  bool isScaled = isQuantised(type, ofValues);
   llvm::SmallVector<int64_t, 5> index = view.indexOf(part, request, head, key);
   HostTensor *bound = region ? toleranceOf(op, part, to) : nullptr;
   for (size_t d = 0; d < row.size(); ++d) {
@@ -643,22 +647,25 @@ bool Interpreter::execute(RopeOp op) {
 // The program
 //===----------------------------------------------------------------------===//
 
-/// Of the keys, then of the values, as far as these are scaled.
-std::vector<Scales> Interpreter::scalesOf(KVViewTypeInterface view,
-                                          ValueRange operands) {
-  std::vector<Scales> scales;
-  for (Type scheme : {view.getKeyScheme(), view.getValueScheme()}) {
-    auto scaled = dyn_cast<ScaledType>(scheme);
-    if (!scaled)
+/// Of the keys and of the values.
+std::array<Scales, 2> Interpreter::scalesOf(KVViewTypeInterface view,
+                                            ValueRange operands) {
+  std::array<Scales, 2> scales;
+  for (auto [scale, operand] : llvm::zip_equal(getScales(view), operands)) {
+    Scales &made = scales[scale.ofValues];
+    if (!scale.per) {
+      made.block = getBlockScaledType(view, scale.ofValues).getBlock();
+      made.blocks = *tensorOf(operand);
       continue;
-    Value operand = operands[scales.size()];
-    Scales &made = scales.emplace_back();
-    made.granularity = scaled.getGranularity();
+    }
+    made.granularity = *scale.per;
     if (isa<ShapedType>(operand.getType()))
       made.tensor = *tensorOf(operand);
     else
       made.number = scalars.get(operand).number;
   }
+  if (view.sharesValues())
+    scales[true] = scales[false];
   return scales;
 }
 
@@ -692,19 +699,20 @@ bool Interpreter::execute(Operation *op) {
       })
       .Case([&](LatentViewOp view) {
         ViewValue value;
-        if (!makeLatentView(view, tensorsOf(view.getPools()),
-                            tensorsOf(view.getTables()),
-                            tensorOf(view.getOrigin()), value, text))
+        if (!makeLatentView(
+                view, tensorsOf(view.getPools()), tensorsOf(view.getTables()),
+                tensorOf(view.getOrigin()),
+                scalesOf(view.getType(), view.getScales()), value, text))
           return false;
         views[view.getResult()] = std::move(value);
         return true;
       })
       .Case([&](BsrViewOp view) {
         ViewValue value;
-        if (!makeBsrView(view, tensorsOf(view.getPools()),
-                         tensorOf(view.getIndptr()),
-                         tensorsOf(view.getBlocks()),
-                         tensorOf(view.getOrigin()), value, text))
+        if (!makeBsrView(
+                view, tensorsOf(view.getPools()), tensorOf(view.getIndptr()),
+                tensorsOf(view.getBlocks()), tensorOf(view.getOrigin()),
+                scalesOf(view.getType(), view.getScales()), value, text))
           return false;
         views[view.getResult()] = std::move(value);
         return true;

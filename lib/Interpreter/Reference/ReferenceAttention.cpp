@@ -205,12 +205,12 @@ static double normOf(ArrayRef<double> x) {
 }
 
 static void readRow(const HostTensor &tensor, const void *address,
-                    MutableArrayRef<double> into, double scale = 1) {
+                    MutableArrayRef<double> into) {
   DType type = tensor.getType();
   int64_t step = tensor.getStrides().back() * getByteSize(type);
   const char *at = static_cast<const char *>(address);
   for (double &value : into) {
-    value = readFloat(at, type) * scale;
+    value = readFloat(at, type);
     at += step;
   }
 }
@@ -312,11 +312,9 @@ void Evaluation::readKey(int64_t request, int64_t head, int64_t key,
                          std::vector<double> &into) {
   MutableArrayRef<double> columns(into);
   size_t tail = op.getViewType().getTailDim();
-  readRow(view.keys, view.row(KVPart::Keys, request, head, key),
-          columns.drop_back(tail), view.scale(false, request, head, key));
+  view.readRow(KVPart::Keys, request, head, key, columns.drop_back(tail));
   if (tail)
-    readRow(view.tails, view.row(KVPart::Tail, request, head, key),
-            columns.take_back(tail));
+    view.readRow(KVPart::Tail, request, head, key, columns.take_back(tail));
 }
 
 bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
@@ -389,8 +387,7 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
   for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
     if (weight == 0)
       continue;
-    readRow(view.values, view.row(KVPart::Values, request, kvHead, j), value,
-            view.scale(true, request, kvHead, j));
+    view.readRow(KVPart::Values, request, kvHead, j, value);
     for (int64_t d = 0; d < dim; ++d)
       part.output[d] += weight * value[d];
     if (isAdditive)

@@ -30,6 +30,9 @@ struct Scales {
   Granularity granularity = Granularity::Tensor;
   double number = 1;
   HostTensor tensor;
+  /// Where blocks of a row have scales: their columns, else 0.
+  int64_t block = 0;
+  HostTensor blocks;
 };
 
 /// Keys and values of each request.
@@ -64,6 +67,15 @@ struct ViewValue {
   /// What the elements of the row of a key or of a value are multiplied by.
   double scale(bool wantValues, int64_t request, int64_t head,
                int64_t key) const;
+  /// The elements of the row of a key or of a value, scaled.
+  void readRow(KVPart part, int64_t request, int64_t head, int64_t key,
+               llvm::MutableArrayRef<double> into) const;
+  /// The other way, where blocks have scales: computes these and the codes.
+  void quantiseRow(bool wantValues, int64_t request, int64_t head, int64_t key,
+                   llvm::ArrayRef<double> row) const;
+  /// Address of the scale of a row's first block.
+  void *blockScales(bool wantValues, int64_t request, int64_t head,
+                    int64_t key) const;
   /// Whether the rows of a block see a key.
   bool sees(int64_t block, int64_t key) const;
 
@@ -147,22 +159,24 @@ bool readIndptr(const BatchError &error, const NamedTensor &table, int64_t end,
 bool makePagedView(PagedViewOp op, llvm::ArrayRef<HostTensor> pools,
                    llvm::ArrayRef<HostTensor> tables,
                    std::optional<HostTensor> origin,
-                   llvm::ArrayRef<Scales> scales, ViewValue &view,
+                   const std::array<Scales, 2> &scales, ViewValue &view,
                    std::string &error);
 bool makeLatentView(LatentViewOp op, llvm::ArrayRef<HostTensor> pools,
                     llvm::ArrayRef<HostTensor> tables,
-                    std::optional<HostTensor> origin, ViewValue &view,
+                    std::optional<HostTensor> origin,
+                    const std::array<Scales, 2> &scales, ViewValue &view,
                     std::string &error);
 bool makeRaggedView(RaggedViewOp op, llvm::ArrayRef<HostTensor> pools,
                     std::optional<HostTensor> indptr,
                     std::optional<HostTensor> origin,
-                    llvm::ArrayRef<Scales> scales, ViewValue &view,
+                    const std::array<Scales, 2> &scales, ViewValue &view,
                     std::string &error);
 
 bool makeBsrView(BsrViewOp op, llvm::ArrayRef<HostTensor> pools,
                  std::optional<HostTensor> indptr,
                  llvm::ArrayRef<HostTensor> blocks,
-                 std::optional<HostTensor> origin, ViewValue &view,
+                 std::optional<HostTensor> origin,
+                 const std::array<Scales, 2> &scales, ViewValue &view,
                  std::string &error);
 
 /// The first block of rows of each request, and the number of all. They have to

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReferenceImpl.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace fi;
@@ -78,24 +79,122 @@ double ViewValue::scale(bool wantValues, int64_t request, int64_t head,
     if (paged)
       at.push_back(page);
     at.push_back(headsFirst ? head : token);
-    at.push_back(headsFirst ? token : head);
+    if (hasHeads)
+      at.push_back(headsFirst ? token : head);
     return scales.tensor.getFloat(at);
   }
   }
   return scales.number;
 }
 
-/// QNT5: scales by page or token go with the pool of keys or values.
+void *ViewValue::blockScales(bool wantValues, int64_t request, int64_t head,
+                             int64_t key) const {
+  auto [page, token] = place(wantValues, request, key);
+  SmallVector<int64_t, 4> at;
+  if (paged)
+    at.push_back(page);
+  at.push_back(headsFirst ? head : token);
+  at.push_back(headsFirst ? token : head);
+  at.push_back(0);
+  return (wantValues ? valueScales : keyScales).blocks.at(at);
+}
+
+void ViewValue::readRow(KVPart part, int64_t request, int64_t head, int64_t key,
+                        MutableArrayRef<double> into) const {
+  const HostTensor &pool = poolOf(part);
+  DType type = pool.getType();
+  int64_t bytes = getByteSize(type), step = pool.getStrides().back() * bytes;
+  auto *at = static_cast<const char *>(row(part, request, head, key));
+  bool wantValues = part == KVPart::Values;
+  double factor = scale(wantValues, request, head, key);
+  const Scales &scales = wantValues ? valueScales : keyScales;
+  if (part == KVPart::Tail || !scales.block) {
+    for (double &value : into) {
+      value = readFloat(at, type) * factor;
+      at += step;
+    }
+    return;
+  }
+  auto *codes =
+      static_cast<const char *>(blockScales(wantValues, request, head, key));
+  DType scaleType = scales.blocks.getType();
+  int64_t scaleStep =
+      scales.blocks.getStrides().back() * getByteSize(scaleType);
+  for (auto [column, value] : llvm::enumerate(into)) {
+    int64_t c = column, byte = readInteger(at + c / 2 * step, type);
+    value = readFloat4(c % 2 ? byte >> 4 : byte) *
+            readFloat(codes + c / scales.block * scaleStep, scaleType) * factor;
+  }
+}
+
+/// QNT13, step by step in f32.
+void ViewValue::quantiseRow(bool wantValues, int64_t request, int64_t head,
+                            int64_t key, ArrayRef<double> row) const {
+  const Scales &scales = wantValues ? valueScales : keyScales;
+  KVPart part = wantValues ? KVPart::Values : KVPart::Keys;
+  const HostTensor &pool = poolOf(part);
+  auto *codes = static_cast<char *>(this->row(part, request, head, key));
+  auto *to = static_cast<char *>(blockScales(wantValues, request, head, key));
+  DType scaleType = scales.blocks.getType();
+  int64_t step = pool.getStrides().back() * getByteSize(pool.getType());
+  int64_t scaleStep =
+      scales.blocks.getStrides().back() * getByteSize(scaleType);
+  auto number = static_cast<float>(scale(wantValues, request, head, key));
+  int64_t block = scales.block;
+  for (int64_t first = 0, e = row.size(); first < e; first += block) {
+    float most = 0;
+    for (double x : row.slice(first, block))
+      most = std::fmax(most, std::fabs(static_cast<float>(x)));
+    char *place = to + first / block * scaleStep;
+    float factor;
+    if (scaleType == DType::F8E8M0FNU) {
+      int exponent = most > 0 ? std::ilogb(most) - 2 : -126;
+      factor = std::ldexp(1.0f, std::max(exponent, -126));
+      writeFloat(place, scaleType, factor);
+    } else {
+      writeSaturated(place, scaleType, most / 6.0f / number);
+      factor = static_cast<float>(readFloat(place, scaleType)) * number;
+    }
+    for (int64_t c = first; c < first + block; ++c) {
+      float quotient = factor == 0 ? 0 : static_cast<float>(row[c]) / factor;
+      char *byte = codes + c / 2 * step;
+      int64_t code = toFloat4(quotient),
+              old = readInteger(byte, pool.getType());
+      writeInteger(byte, pool.getType(),
+                   c % 2 ? (old & 15) | code << 4
+                         : (old & ~INT64_C(15)) | code);
+    }
+  }
+}
+
+/// QNT5: scales by page, token or block go with the pool of keys or values.
 static bool takeScales(const BatchError &error, KVViewTypeInterface type,
-                       ArrayRef<Scales> scales, ViewValue &view) {
+                       const std::array<Scales, 2> &scales, ViewValue &view) {
   for (bool wantValues : {false, true}) {
-    ScaledType scheme = getScaledType(type, wantValues);
-    if (!scheme)
-      continue;
     Scales &taken = wantValues ? view.valueScales : view.keyScales;
-    taken = scales.front();
-    scales = scales.drop_front();
-    if (scheme.getGranularity() == Granularity::Tensor)
+    taken = scales[wantValues];
+    auto check = [&](const HostTensor &tensor, ArrayRef<int64_t> wanted) {
+      for (auto [dim, size] : llvm::enumerate(wanted))
+        if (tensor.getSize(dim) != size)
+          return error(Twine("expected the scales of ") +
+                       (wantValues ? "values" : "keys") + " to have size " +
+                       Twine(size) + " in dimension " + Twine(dim) +
+                       " like their pool, but got " +
+                       Twine(tensor.getSize(dim)) + " [QNT5]");
+      return true;
+    };
+    if (taken.block) {
+      const HostTensor &pool = wantValues ? view.values : view.keys;
+      SmallVector<int64_t> wanted(pool.getShape());
+      wanted.back() =
+          (wantValues ? type.getValueDim() : type.getKeyDim()) / taken.block;
+      if (view.fused)
+        wanted.erase(wanted.begin() + 1);
+      if (!check(taken.blocks, wanted))
+        return false;
+    }
+    auto per = getNumberGranularity(type, wantValues);
+    if (!per || per == Granularity::Tensor)
       continue;
     const HostTensor &pool = wantValues ? view.values : view.keys;
     // [pages, (2,) tokens, heads, dim] or the like: without fusing and dim.
@@ -103,17 +202,12 @@ static bool takeScales(const BatchError &error, KVViewTypeInterface type,
     wanted.pop_back();
     if (view.fused)
       wanted.erase(wanted.begin() + 1);
-    if (scheme.getGranularity() == Granularity::Head)
+    if (per == Granularity::Head)
       wanted = {type.getKVHeads()};
-    else if (scheme.getGranularity() == Granularity::Page)
+    else if (per == Granularity::Page)
       wanted = {pool.getSize(0), type.getKVHeads()};
-    for (auto [dim, size] : llvm::enumerate(wanted))
-      if (taken.tensor.getSize(dim) != size)
-        return error(Twine("expected the scales of ") +
-                     (wantValues ? "values" : "keys") + " to have size " +
-                     Twine(size) + " in dimension " + Twine(dim) +
-                     " like their pool, but got " +
-                     Twine(taken.tensor.getSize(dim)) + " [QNT5]");
+    if (!check(taken.tensor, wanted))
+      return false;
   }
   return true;
 }
@@ -316,8 +410,8 @@ static bool readPageSize(const BatchError &error, unsigned tokenDim,
 bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
                                   ArrayRef<HostTensor> tables,
                                   std::optional<HostTensor> origin,
-                                  ArrayRef<Scales> scales, ViewValue &view,
-                                  std::string &text) {
+                                  const std::array<Scales, 2> &scales,
+                                  ViewValue &view, std::string &text) {
   BatchError error(op, text);
   PagedKVType type = op.getType();
   view.paged = true;
@@ -332,7 +426,8 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
       wanted.push_back(2);
     wanted.push_back(view.headsFirst ? type.getHeads() : page);
     wanted.push_back(view.headsFirst ? page : type.getHeads());
-    wanted.push_back(wantValues ? type.getValueDim() : type.getKeyDim());
+    wanted.push_back(
+        type.getPoolColumns(wantValues ? KVPart::Values : KVPart::Keys));
     if (!checkPool(error, wantValues ? "values" : "keys",
                    wantValues ? view.values : view.keys, wanted))
       return false;
@@ -348,6 +443,7 @@ bool fi::reference::makePagedView(PagedViewOp op, ArrayRef<HostTensor> pools,
 bool fi::reference::makeLatentView(LatentViewOp op, ArrayRef<HostTensor> pools,
                                    ArrayRef<HostTensor> tables,
                                    std::optional<HostTensor> origin,
+                                   const std::array<Scales, 2> &scales,
                                    ViewValue &view, std::string &text) {
   BatchError error(op, text);
   LatentKVType type = op.getType();
@@ -359,6 +455,7 @@ bool fi::reference::makeLatentView(LatentViewOp op, ArrayRef<HostTensor> pools,
   return checkPool(error, "latents", view.keys, {-1, page, type.getLatent()}) &&
          checkPool(error, "tails", view.tails, {-1, page, type.getTail()}) &&
          readPageSize(error, /*tokenDim=*/1, "tails", view.tails, view) &&
+         takeScales(error, type, scales, view) &&
          readTables(error, type.getDense(), /*hasTwo=*/false, tables, view) &&
          readOrigins(error, origin, view);
 }
@@ -377,7 +474,8 @@ static bool makeTokens(const BatchError &error, OpTy op,
     SmallVector<int64_t> wanted = {-1, type.getHeads()};
     if (view.headsFirst)
       std::swap(wanted[0], wanted[1]);
-    wanted.push_back(wantValues ? type.getValueDim() : type.getKeyDim());
+    wanted.push_back(
+        type.getPoolColumns(wantValues ? KVPart::Values : KVPart::Keys));
     if (!checkPool(error, wantValues ? "values" : "keys",
                    wantValues ? view.values : view.keys, wanted))
       return false;
@@ -402,8 +500,8 @@ static bool makeTokens(const BatchError &error, OpTy op,
 bool fi::reference::makeRaggedView(RaggedViewOp op, ArrayRef<HostTensor> pools,
                                    std::optional<HostTensor> indptr,
                                    std::optional<HostTensor> origin,
-                                   ArrayRef<Scales> scales, ViewValue &view,
-                                   std::string &text) {
+                                   const std::array<Scales, 2> &scales,
+                                   ViewValue &view, std::string &text) {
   BatchError error(op, text);
   return makeTokens(error, op, pools, indptr, origin, view) &&
          takeScales(error, op.getType(), scales, view);
@@ -413,9 +511,11 @@ bool fi::reference::makeBsrView(BsrViewOp op, ArrayRef<HostTensor> pools,
                                 std::optional<HostTensor> indptr,
                                 ArrayRef<HostTensor> blocks,
                                 std::optional<HostTensor> origin,
+                                const std::array<Scales, 2> &scales,
                                 ViewValue &view, std::string &text) {
   BatchError error(op, text);
   if (!makeTokens(error, op, pools, indptr, origin, view) ||
+      !takeScales(error, op.getType(), scales, view) ||
       !readIndptr(error, {"row_indptr", blocks[0]}, blocks[1].getSize(0),
                   "entries of operand 'columns'", view.blockIndptr))
     return false;

@@ -63,6 +63,18 @@ static void readRow(const HostTensor &from, ArrayRef<int64_t> indices,
   }
 }
 
+/// Of codes of 4 bits, two to a byte.
+static void readPackedRow(const HostTensor &from, ArrayRef<int64_t> indices,
+                          int64_t columns, Elements &to) {
+  Indices all(indices);
+  all.push_back(0);
+  for (int64_t c = 0; c < columns; ++c) {
+    all.back() = c / 2;
+    int64_t byte = from.getInteger(all);
+    to.floats.push_back(readFloat4(c % 2 ? byte >> 4 : byte));
+  }
+}
+
 static void writeRow(const HostTensor &to, ArrayRef<int64_t> indices,
                      int64_t columns, int64_t row, bool floats,
                      const Elements &from, Columns where = {}) {
@@ -317,7 +329,7 @@ static llvm::Expected<KVRow> findKVRow(KVViewTypeInterface view,
                            " of the pool for key " + llvm::Twine(key),
                        index, row.pool->getSize(d)))
       return std::move(error);
-  int64_t columns = view.getPartDim(part);
+  int64_t columns = view.getPoolColumns(part);
   if (row.pool->getShape().back() != columns)
     return fail("expected rows of " + llvm::Twine(columns) +
                 " elements in the pool, but got " +
@@ -363,7 +375,10 @@ llvm::Expected<Elements> fi::tile::readKV(Value viewValue, Value itemValue,
         view, part, item, j < item.kv_len - key ? key + j : item.kv_len - 1);
     if (!row)
       return row.takeError();
-    readRow(*row->pool, row->indices, columns, floats, result);
+    if (isa<Float4E2M1FNType>(view.type.getPartType(part)))
+      readPackedRow(*row->pool, row->indices, columns, result);
+    else
+      readRow(*row->pool, row->indices, columns, floats, result);
   }
   return result;
 }
@@ -385,10 +400,14 @@ static llvm::Error loadScales(LoadScalesOp op, Strand &strand) {
   const HostTensor &scales = strand.tensor(op.getScales());
   const fi_item &item = strand.item(op.getItem());
   int64_t key = strand.integer(op.getKey());
-  bool isPerPage = getScaledType(view.type, op.getPart() == KVPart::Values)
-                       .getGranularity() == Granularity::Page;
+  bool isPerPage =
+      getNumberGranularity(view.type, op.getPart() == KVPart::Values) ==
+      Granularity::Page;
+  BlockScaledType blocks = op.getBlockScheme();
   Elements result;
-  for (int64_t j = 0, e = op.getType().getNumElements(); j < e; ++j) {
+  int64_t keys =
+      blocks ? op.getType().getDimSize(0) : op.getType().getNumElements();
+  for (int64_t j = 0; j < keys; ++j) {
     llvm::Expected<KVRow> row = findItemRow(
         view, op.getPart(), item, std::min<int64_t>(key + j, item.kv_len - 1));
     if (!row)
@@ -397,7 +416,7 @@ static llvm::Error loadScales(LoadScalesOp op, Strand &strand) {
     if (auto paged = dyn_cast<PagedKVType>(view.type);
         paged && paged.getFused())
       indices.erase(indices.begin() + 1);
-    if (isPerPage)
+    if (isPerPage && !blocks)
       indices = {indices.front(), item.kv_head};
     for (auto [d, index] : llvm::enumerate(indices))
       if (llvm::Error error =
@@ -405,7 +424,15 @@ static llvm::Error loadScales(LoadScalesOp op, Strand &strand) {
                              " of the scales for key " + llvm::Twine(key + j),
                          index, scales.getSize(d)))
         return at(op, std::move(error));
-    result.floats.push_back(scales.getFloat(indices));
+    if (!blocks) {
+      result.floats.push_back(scales.getFloat(indices));
+      continue;
+    }
+    indices.push_back(0);
+    for (int64_t c = 0; c < op.getType().getDimSize(1); ++c) {
+      indices.back() = c / blocks.getBlock();
+      result.floats.push_back(scales.getFloat(indices));
+    }
   }
   strand.set(op, std::make_shared<const Elements>(std::move(result)));
   return llvm::Error::success();
@@ -422,13 +449,59 @@ static llvm::Error storeKV(StoreKVOp op, Strand &strand) {
     llvm::Expected<KVRow> row = findItemRow(view, op.getPart(), item, key + r);
     if (!row)
       return at(op, row.takeError());
+    int64_t columns = type.getDimSize(1);
+    const Elements &elements = strand.elements(op.getTile());
     if (where)
       if (llvm::Error error =
-              checkColumns(*where, type.getDimSize(1),
+              checkColumns(*where, columns,
                            row->pool->getSize(row->pool->getRank() - 1)))
         return at(op, std::move(error));
-    writeRow(*row->pool, row->indices, type.getDimSize(1), r, hasFloats(type),
-             strand.elements(op.getTile()), where.value_or(Columns()));
+    if (where || columns == view.type.getPoolColumns(op.getPart())) {
+      writeRow(*row->pool, row->indices, columns, r, hasFloats(type), elements,
+               where.value_or(Columns()));
+      continue;
+    }
+    Indices all(row->indices);
+    all.push_back(0);
+    for (int64_t c = 0; c < columns; c += 2) {
+      const int64_t *pair = &elements.integers[r * columns + c];
+      all.back() = c / 2;
+      row->pool->setInteger(all, (pair[0] & 15) | (pair[1] & 15) << 4);
+    }
+  }
+  return llvm::Error::success();
+}
+
+/// One byte of each block, whatever it stands for.
+static llvm::Error storeScales(StoreScalesOp op, Strand &strand) {
+  const KVView &view = strand.view(op.getView());
+  const HostTensor &scales = strand.tensor(op.getScales());
+  const fi_item &item = strand.item(op.getItem());
+  int64_t key = strand.integer(op.getKey());
+  int64_t block = op.getBlockScheme().getBlock();
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  int64_t rows = std::min<int64_t>(type.getDimSize(0), item.row_count);
+  int64_t columns = type.getDimSize(1);
+  const std::vector<int64_t> &codes = strand.integers(op.getTile());
+  for (int64_t r = 0; r < rows; ++r) {
+    llvm::Expected<KVRow> row = findItemRow(view, op.getPart(), item, key + r);
+    if (!row)
+      return at(op, row.takeError());
+    Indices indices = row->indices;
+    if (auto paged = dyn_cast<PagedKVType>(view.type);
+        paged && paged.getFused())
+      indices.erase(indices.begin() + 1);
+    indices.push_back(0);
+    for (auto [d, index] : llvm::enumerate(indices))
+      if (llvm::Error error =
+              checkIndex("index of dimension " + llvm::Twine(d) +
+                             " of the scales for key " + llvm::Twine(key + r),
+                         index, scales.getSize(d)))
+        return at(op, std::move(error));
+    for (int64_t c = 0; c < columns; c += block) {
+      indices.back() = c / block;
+      writeInteger(scales.at(indices), DType::I8, codes[r * columns + c]);
+    }
   }
   return llvm::Error::success();
 }
@@ -602,6 +675,8 @@ llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
     return done(loadScales(load, strand));
   if (auto store = dyn_cast<StoreKVOp>(op))
     return done(storeKV(store, strand));
+  if (auto store = dyn_cast<StoreScalesOp>(op))
+    return done(storeScales(store, strand));
   if (auto store = dyn_cast<StoreStateOp>(op))
     return done(storeState(store, 0, strand));
   if (auto store = dyn_cast<StoreMergedStateOp>(op))

@@ -122,6 +122,20 @@ static llvm::Expected<RuntimeValue> dot(DotOp op, Strand &strand) {
   return makeFloats(std::move(result));
 }
 
+static RuntimeValue blockMax(BlockMaxOp op, Strand &strand) {
+  const std::vector<double> &source = strand.floats(op.getSource());
+  std::vector<double> result(source);
+  int64_t block = op.getBlock();
+  // A row is a whole number of blocks.
+  for (int64_t first = 0, e = source.size(); first < e; first += block) {
+    double most = 0;
+    for (int64_t i = first; i < first + block; ++i)
+      most = std::fmax(most, std::fabs(source[i]));
+    std::fill_n(result.begin() + first, block, most);
+  }
+  return makeFloats(std::move(result));
+}
+
 static RuntimeValue reduce(ReduceOp op, Strand &strand) {
   int64_t rows = rowsOf(op.getSource()), columns = columnsOf(op.getSource());
   int64_t kept = columnsOf(op.getResult());
@@ -191,6 +205,10 @@ llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
   }
   if (auto reduction = dyn_cast<ReduceOp>(op)) {
     strand.set(reduction, reduce(reduction, strand));
+    return true;
+  }
+  if (auto most = dyn_cast<BlockMaxOp>(op)) {
+    strand.set(most, blockMax(most, strand));
     return true;
   }
   return false;

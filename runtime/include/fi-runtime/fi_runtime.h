@@ -85,7 +85,8 @@ typedef enum fi_dtype {
   FI_I1 = 6,    /* one byte an element */
   FI_INDEX = 7, /* 64 bits signed; interchangeable with FI_I64 */
   FI_F8E4M3FN = 8,
-  FI_F8E5M2 = 9
+  FI_F8E5M2 = 9,
+  FI_F8E8M0FNU = 10 /* powers of two: scales of blocks */
 } fi_dtype;
 
 /* A view of somebody's memory. Strides are in elements; NULL strides mean

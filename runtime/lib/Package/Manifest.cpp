@@ -132,11 +132,12 @@ private:
 
   static int32_t readDtype(const JsonReader &json) {
     std::string name = json.string();
-    for (int32_t dtype = FI_F32; dtype <= FI_F8E5M2; ++dtype)
+    for (int32_t dtype = FI_F32; dtype <= FI_F8E8M0FNU; ++dtype)
       if (name == dtypeName(dtype))
         return dtype;
     json.error(
-        "one of f32, f16, bf16, i32, i64, i8, i1, index, f8E4M3FN, f8E5M2");
+        "one of f32, f16, bf16, i32, i64, i8, i1, index, f8E4M3FN, f8E5M2, "
+        "f8E8M0FNU");
   }
 
   static std::vector<int64_t> readShape(const JsonReader &json) {
@@ -354,22 +355,28 @@ private:
         readScales(json.get("scales")[i], view);
   }
 
-  /// Scales of pages or tokens, whose sizes go with the pools'.
+  /// Scales of pages, tokens or blocks, whose sizes go with the pools'.
   void readScales(const JsonReader &json, View &view) {
     std::string per = json.at("per").string();
-    if (per != "page" && per != "token")
-      json.at("per").error("'page' or 'token'");
+    bool isBlock = per == "block";
+    if (per != "page" && per != "token" && !isBlock)
+      json.at("per").error("'page', 'token' or 'block'");
     bool ragged = view.kind == ViewKind::Ragged;
     if (ragged && per == "page")
-      json.at("per").error("'token' where there are no pages");
+      json.at("per").error("'token' or 'block' where there are no pages");
     int32_t i = argument(json.at("name"), FI_GROUP_RUN);
-    size_t rank = per == "page" || ragged ? 2 : 3;
-    if (m.arguments[i].shape.size() != rank || m.arguments[i].dtype != FI_F32)
-      json.at("name").error("an argument of f32 with rank " +
-                            std::to_string(rank));
+    size_t rank =
+        (per == "page" || ragged || !view.hasHeads ? 2 : 3) + (isBlock ? 1 : 0);
+    int32_t dtype = m.arguments[i].dtype;
+    bool fits = isBlock ? dtype == FI_F8E4M3FN || dtype == FI_F8E8M0FNU
+                        : dtype == FI_F32;
+    if (m.arguments[i].shape.size() != rank || !fits)
+      json.at("name").error(std::string("an argument of ") +
+                            (isBlock ? "f8E4M3FN or f8E8M0FNU" : "f32") +
+                            " with rank " + std::to_string(rank));
     bool ofValues =
         !json.get("values").isNull() && json.get("values").boolean();
-    view.scales.push_back({i, per == "token", ofValues});
+    view.scales.push_back({i, per != "page", ofValues});
   }
 
   /// Where an attention writes: a result, a temporary, or a pool of the caller.

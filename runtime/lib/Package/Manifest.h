@@ -79,7 +79,8 @@ struct View {
   /// lists of blocks of columns.
   int64_t blockRows = 0, blockColumns = 0;
   int32_t rowIndptr = none, columns = none;
-  /// Scales, one of each page or one of each token, and of each head.
+  /// Scales, one of each page, or one or several of each token, and of each
+  /// head.
   struct Scales {
     int32_t argument;
     bool perToken, ofValues;

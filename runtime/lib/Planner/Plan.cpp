@@ -344,8 +344,9 @@ fi_status PlanData::setScaleRules(const Manifest &manifest, const Stage &stage,
     // Dimensions of a pool without that of a fused one's parts.
     int32_t token = view.tokenDim() - (view.fused ? 1 : 0);
     int32_t head = view.headDim() - (view.fused ? 1 : 0);
-    FI_TRY(setRule(manifest, stage, scales.argument, scales.perToken ? head : 1,
-                   view.heads));
+    if (view.hasHeads || !scales.perToken)
+      FI_TRY(setRule(manifest, stage, scales.argument,
+                     scales.perToken ? head : 1, view.heads));
     if (!ragged && scales.perToken)
       FI_TRY(setRule(manifest, stage, scales.argument, token, lengths.page));
     const Argument &a = manifest.arguments[scales.argument];

@@ -52,6 +52,8 @@ const char *dtypeName(int32_t dtype) {
     return "f8E4M3FN";
   case FI_F8E5M2:
     return "f8E5M2";
+  case FI_F8E8M0FNU:
+    return "f8E8M0FNU";
   default:
     return "an unknown dtype";
   }
@@ -72,6 +74,7 @@ int64_t dtypeSize(int32_t dtype) {
   case FI_I1:
   case FI_F8E4M3FN:
   case FI_F8E5M2:
+  case FI_F8E8M0FNU:
     return 1;
   default:
     return 0;

@@ -67,3 +67,24 @@ fi.program @ragged plan(%ip: !ix)
       -> !fi.ragged_kv<8x128x!fi.scaled<f8E4M3FN, per = token, by = f32>, HND>
   fi.return
 }
+
+// CHECK-LABEL: fi.program @latents
+// CHECK: scales(%ks : tensor<?x16xf32>) origin(%first : tensor<?xi32>) :
+fi.program @latents plan(%indptr: !ix, %pages: !ix, %last: !ix, %first: !ix)
+    run(%c: memref<?x16x64xf8E4M3FN>, %r: memref<?x16x16xf8E4M3FN>, %ks: tensor<?x16xf32>) {
+  %kv = fi.view.latent %c, %r tables(%indptr, %pages, %last : !ix, !ix, !ix)
+      scales(%ks : tensor<?x16xf32>) origin(%first : !ix)
+      : memref<?x16x64xf8E4M3FN>, memref<?x16x16xf8E4M3FN>
+      -> !fi.latent_kv<64+16x!fi.scaled<f8E4M3FN, per = token, by = f32>, page = 16>
+  fi.return
+}
+
+// CHECK-LABEL: fi.program @blocks
+// CHECK: scales(%ks, %vs : f32, tensor<?x2xf32>) :
+fi.program @blocks plan(%ip: !ix, %rows: !ix, %columns: !ix)
+    run(%k: tensor<?x2x64xi8>, %v: tensor<?x2x64xi8>, %ks: f32, %vs: tensor<?x2xf32>) {
+  %kv = fi.view.bsr %k, %v indptr(%ip : !ix) blocks(%rows, %columns : !ix, !ix)
+      scales(%ks, %vs : f32, tensor<?x2xf32>) : tensor<?x2x64xi8>, tensor<?x2x64xi8>
+      -> !fi.bsr_kv<64x2x64x!fi.scaled<i8, per = tensor, by = f32>, v = !fi.scaled<i8, per = token, by = f32>, rows = 16>
+  fi.return
+}

@@ -32,12 +32,12 @@ func.func private @f(!fi.ragged_kv<2x8xf32, vo = 20>)
 
 // -----
 
-// expected-error @+1 {{expected elements of type f32, f16, bf16 or !fi.scaled, but got 'f64' [KV3]}}
+// expected-error @+1 {{expected elements of type f32, f16, bf16, !fi.scaled or !fi.block_scaled, but got 'f64' [KV3]}}
 func.func private @f(!fi.ragged_kv<2x8xf64>)
 
 // -----
 
-// expected-error @+1 {{expected elements of type f32, f16, bf16 or !fi.scaled, but got 'i8' [KV3]}}
+// expected-error @+1 {{expected elements of type f32, f16, bf16, !fi.scaled or !fi.block_scaled, but got 'i8' [KV3]}}
 func.func private @f(!fi.paged_kv<4x2x8xf32, NHD, v = i8>)
 
 // -----
@@ -269,7 +269,7 @@ func.func private @f(!fi.latent_kv<64+4xf32, page = 16>)
 
 // -----
 
-// expected-error @+1 {{expected elements of type f32, f16 or bf16, but got 'f64' [KV3]}}
+// expected-error @+1 {{expected elements of type f32, f16, bf16 or !fi.scaled, but got 'f64' [KV3]}}
 func.func private @f(!fi.latent_kv<64+8xf64, page = 16>)
 
 // -----

@@ -622,7 +622,7 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 
 !kv = !fi.ragged_kv<2x8xf32>
 func.func @f(%s: memref<?x2xf32>, %kv: !kv, %it: !fi_tile.item, %t: index) {
-  // expected-error @below {{expected a view that scales pages or tokens of keys, but got '!fi.ragged_kv<2x8xf32>' [TILE34]}}
+  // expected-error @below {{expected a view that scales pages, tokens or blocks of keys, but got '!fi.ragged_kv<2x8xf32>' [TILE34]}}
   %r = fi_tile.load_scales keys %s, %kv[%it, %t] : memref<?x2xf32>, !kv -> tensor<1x16xf32>
   return
 }

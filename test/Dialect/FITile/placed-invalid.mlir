@@ -69,7 +69,7 @@ func.func private @f() attributes {a = #fi_tile.smem<pitch = 144, swizzle = 128>
 
 // -----
 
-// expected-error @below {{expected elements of whole bytes, but got 'i1' [LAY4]}}
+// expected-error @below {{expected elements of whole bytes, or an even number of columns of f4E2M1FN, but got 4 x 'i1' [LAY4]}}
 func.func private @f() attributes {a = !fi_tile.buf<4x4xi1, #fi_tile.smem<pitch = 128>>}
 
 // -----

@@ -175,3 +175,46 @@ fi.program @p plan(%rows: !ix, %ip: !ix, %pg: !ix, %last: !ix)
     EXPECT_EQ(k.getFloat({0, 0, 0, d}), 0);
   }
 }
+
+// The scale of the first block is 12 / 6 / 0.5 = 4, so that a step of codes is
+// 2 and the codes are x / 2; that of the second, 0.03 / 6 / 0.5 = 0.01, is
+// rounded to 5 * 2^-9, the nearest f8E4M3FN.
+TEST(QuantisedView, AppendsBlocks) {
+  Program program(R"(
+!kv = !fi.ragged_kv<1x32x!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>>
+!ix = tensor<?xi32>
+!new = tensor<?x1x32xf32>
+!pool = memref<?x1x16xi8>
+!s = memref<?x1x2xf8E4M3FN>
+fi.program @p plan(%rows: !ix, %ip: !ix) run(%n: !new, %k: !pool, %v: !pool, %kb: !s, %vb: !s, %ks: f32, %vs: f32) {
+  %kv = fi.view.ragged %k, %v indptr(%ip : !ix) scales(%kb, %ks, %vb, %vs : !s, f32, !s, f32) : !pool, !pool -> !kv
+  fi.append %n, %n rows(%rows : !ix) to %kv : !new, !new to !kv
+  fi.return
+})");
+  HostTensor k(DType::I8, {2, 1, 16}), v(DType::I8, {2, 1, 16});
+  HostTensor kb(DType::F8E4M3FN, {2, 1, 2}), vb(DType::F8E4M3FN, {2, 1, 2});
+  // Halfway between codes 2 and 3 (5) and 1 and 1.5 (2.5): ties to even.
+  double news[] = {12, -12, 5, 2.5, -1, 0.4, 7, 0};
+  HostTensor fresh(DType::F32, {1, 1, 32});
+  for (int64_t d = 0; d < 8; ++d)
+    fresh.setFloat({0, 0, d}, news[d]);
+  fresh.setFloat({0, 0, 20}, 0.03);
+  fresh.setFloat({0, 0, 21}, -0.0001);
+  program.run({ints({0, 1}), ints({0, 2}), fresh, k, v, kb, vb,
+               HostValue::number(0.5), HostValue::number(1)});
+  EXPECT_EQ(kb.getFloat({1, 0, 0}), 4);
+  EXPECT_EQ(vb.getFloat({1, 0, 0}), 2);
+  EXPECT_EQ(kb.getFloat({1, 0, 1}), 5 * 0x1p-9);
+  double codes[] = {6, -6, 2, 1, -0.5, 0, 4, 0};
+  auto codeOf = [&](const HostTensor &pool, int64_t d) {
+    int64_t byte = pool.getInteger({1, 0, d / 2});
+    return readFloat4(d % 2 ? byte >> 4 : byte);
+  };
+  for (int64_t d = 0; d < 8; ++d) {
+    EXPECT_EQ(codeOf(k, d), codes[d]) << d;
+    EXPECT_EQ(codeOf(v, d), codes[d]) << d;
+  }
+  EXPECT_EQ(codeOf(k, 20), 6);
+  EXPECT_EQ(codeOf(k, 21), 0);
+  EXPECT_EQ(k.getInteger({0, 0, 0}), 0);
+}

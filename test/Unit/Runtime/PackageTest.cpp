@@ -147,9 +147,10 @@ TEST(Package, Sentences) {
   expectRefused(with("/arguments/1/name", "qo"),
                 "manifest.arguments[1].name: expected a name that no other "
                 "argument has, but got \"qo\"");
-  expectRefused(with("/arguments/0/dtype", "f64"),
-                "manifest.arguments[0].dtype: expected one of f32, f16, bf16, "
-                "i32, i64, i8, i1, index, f8E4M3FN, f8E5M2, but got \"f64\"");
+  expectRefused(
+      with("/arguments/0/dtype", "f64"),
+      "manifest.arguments[0].dtype: expected one of f32, f16, bf16, "
+      "i32, i64, i8, i1, index, f8E4M3FN, f8E5M2, f8E8M0FNU, but got \"f64\"");
   expectRefused(json::array(), "manifest: expected an object, but got []");
   json manifest = richProgram().manifest();
   manifest["stages"][0].erase("buffers");

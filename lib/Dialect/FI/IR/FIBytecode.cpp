@@ -21,7 +21,8 @@ using namespace fi;
 /// Version 1: the first.
 /// Version 2: fi.attention has a group of operands more, the last, and views of
 /// pages and of tokens one of scales.
-static constexpr uint64_t kVersion = 2;
+/// Version 3: so have views of latents and of blocks.
+static constexpr uint64_t kVersion = 3;
 
 namespace {
 
@@ -33,7 +34,8 @@ enum class TypeCode : uint64_t {
   TwoTablesKV, // as PagedKV
   LatentKV,
   BsrKV,
-  Scaled
+  Scaled,
+  BlockScaled
 };
 enum class AttrCode : uint64_t {
   Softmax,
@@ -67,7 +69,7 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
   readVersion(DialectBytecodeReader &reader) const override {
     return readBytecodeVersion(reader, getDialect()->getNamespace(), kVersion);
   }
-  /// Where ops of older versions become ops of this one. Those of version 1 do
+  /// Where ops of older versions become ops of this one. Those of others do
   /// by being read: the sizes of operand groups that they do not state are 0.
   LogicalResult
   upgradeFromVersion(Operation *op,
@@ -151,6 +153,14 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           writer.writeType(scaled.getBy());
           return success();
         })
+        .Case([&](BlockScaledType blocks) {
+          code(TypeCode::BlockScaled);
+          writer.writeType(blocks.getStorage());
+          writer.writeSignedVarInt(blocks.getBlock());
+          writer.writeType(blocks.getBy());
+          writer.writeVarInt(static_cast<uint64_t>(blocks.getGranularity()));
+          return success();
+        })
         .Default([](Type) { return failure(); });
   }
 
@@ -175,6 +185,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return SegmentsType::get(getContext());
     case TypeCode::Scaled:
       return readScaled(reader);
+    case TypeCode::BlockScaled:
+      return readBlockScaled(reader);
     }
     reader.emitError()
         << "expected the code of a type of dialect 'fi', but got " << code;
@@ -278,6 +290,22 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return {};
     return ScaledType::getChecked([&] { return reader.emitError(); },
                                   getContext(), storage, granularity, by);
+  }
+
+  Type readBlockScaled(DialectBytecodeReader &reader) const {
+    Type storage, by;
+    int64_t block;
+    Granularity granularity;
+    if (failed(reader.readType(storage)) ||
+        failed(reader.readSignedVarInt(block)) || failed(reader.readType(by)) ||
+        failed(readEnum<Granularity>(
+            reader, "what shares a scale",
+            [](uint32_t number) { return symbolizeGranularity(number); },
+            granularity)))
+      return {};
+    return BlockScaledType::getChecked([&] { return reader.emitError(); },
+                                       getContext(), storage, block, by,
+                                       granularity);
   }
 
   static LogicalResult readOrder(DialectBytecodeReader &reader,

@@ -510,6 +510,12 @@ LogicalResult AppendOp::verify() {
       diag.attachNote(maker->getLoc()) << "the view is made here";
       return diag;
     }
+  for (auto [scale, operand] :
+       llvm::zip_equal(getScales(view), maker.getViewScales()))
+    if (!scale.per && !isa<MemRefType>(operand.getType()))
+      return emitOpError("expected the scales of blocks, which this op writes, "
+                         "to be memrefs, but got ")
+             << operand.getType() << " [QNT12]";
   constexpr int64_t dynamic = ShapedType::kDynamic;
   for (auto [name, value, dim] :
        {std::tuple("keys", getKeys(), view.getPartDim(KVPart::Keys)),
@@ -542,5 +548,13 @@ LogicalResult AppendOp::verify() {
             view.getPartDim(ofValues ? view.getSecondPart() : KVPart::Keys),
             "APP9")))
       return failure();
+  for (bool ofValues : {false, true})
+    if (getTransform(ofValues) &&
+        isa<BlockScaledType>(ofValues ? view.getValueScheme()
+                                      : view.getKeyScheme()))
+      return emitOpError("expected no region for ")
+             << (ofValues ? "values" : "keys")
+             << " that are stored with scales of blocks: transform them before, "
+                "by 'fi.rope' [APP9]";
   return success();
 }

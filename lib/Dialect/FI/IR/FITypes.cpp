@@ -32,15 +32,17 @@ void FIDialect::registerTypes() {
 // Checks and spelling shared by the views
 //===----------------------------------------------------------------------===//
 
-/// Views of some layouts take scales.
-static bool isElement(Type type, bool takesScales) {
-  return isa<Float32Type, Float16Type, BFloat16Type>(type) ||
-         (takesScales && isa<ScaledType>(type));
+/// Latents and tails share scales, which blocks of columns could not.
+static bool isElement(Type type, bool takesBlocks) {
+  return isa<Float32Type, Float16Type, BFloat16Type, ScaledType>(type) ||
+         (takesBlocks && isa<BlockScaledType>(type));
 }
 
 /// What a pool holds of elements of that type.
 static Type storedAs(Type element) {
   if (auto scaled = dyn_cast<ScaledType>(element))
+    return scaled.getStorage();
+  if (auto scaled = dyn_cast<BlockScaledType>(element))
     return scaled.getStorage();
   return element;
 }
@@ -49,7 +51,7 @@ static Type storedAs(Type element) {
 static LogicalResult
 verifyKV(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t heads,
          int64_t dim, int64_t valueDim, Type element, Type valueElement,
-         Type index, bool takesScales = false) {
+         Type index, bool takesBlocks = true) {
   if (heads <= 0)
     return emitError() << "expected at least 1 head, but got " << heads
                        << " [KV1]";
@@ -60,14 +62,39 @@ verifyKV(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t heads,
                          << " to be a multiple of 8 up to " << kMaxHeadDim
                          << ", but got " << size << " [KV2]";
   for (Type type : {element, valueElement})
-    if (!isElement(type, takesScales))
+    if (!isElement(type, takesBlocks))
       return emitError() << "expected elements of type f32, f16"
-                         << (takesScales ? ", bf16 or !fi.scaled" : " or bf16")
+                         << (takesBlocks
+                                 ? ", bf16, !fi.scaled or !fi.block_scaled"
+                                 : ", bf16 or !fi.scaled")
                          << ", but got " << type << " [KV3]";
+  for (auto [what, size, type] : {std::tuple("keys", dim, element),
+                                  std::tuple("values", valueDim, valueElement)})
+    if (auto blocks = dyn_cast<BlockScaledType>(type);
+        blocks && size % blocks.getBlock() != 0)
+      return emitError() << "expected head dim of " << what
+                         << " to be a multiple of the " << blocks.getBlock()
+                         << " columns that share a scale, but got " << size
+                         << " [QNT11]";
   if (!index.isSignlessInteger(32) && !index.isSignlessInteger(64))
     return emitError() << "expected tables of i32 or i64, but got " << index
                        << " [KV4]";
   return success();
+}
+
+/// QNT3, and what views have in common.
+static LogicalResult
+verifyTokens(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t heads,
+             int64_t dim, int64_t valueDim, Type element, Type valueElement,
+             Type index) {
+  for (Type type : {element, valueElement})
+    if (auto scaled = dyn_cast<ScaledType>(type);
+        scaled && scaled.getGranularity() == Granularity::Page)
+      return emitError() << "expected scales per tensor, head or token where "
+                            "there are no pages, but got "
+                         << type << " [QNT3]";
+  return verifyKV(emitError, heads, dim, valueDim, element, valueElement,
+                  index);
 }
 
 namespace {
@@ -181,13 +208,107 @@ void ScaledType::print(AsmPrinter &printer) const {
 LogicalResult
 ScaledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                    Type storage, Granularity, Type by) {
-  if (!isCode(storage))
+  if (!isByteCode(storage))
     return emitError() << "expected a storage type of f8E4M3FN, f8E5M2 or i8, "
                           "but got "
                        << storage << " [QNT1]";
   if (!by.isF32())
     return emitError() << "expected scales of f32, but got " << by << " [QNT2]";
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// BlockScaledType
+//===----------------------------------------------------------------------===//
+
+Type BlockScaledType::parse(AsmParser &parser) {
+  Type storage, by;
+  int64_t block;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseType(storage) || parser.parseComma() ||
+      parser.parseInteger(block) || parser.parseComma() || parser.parseType(by))
+    return {};
+  Granularity granularity = Granularity::Tensor;
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    SMLoc keywordLoc;
+    if (parser.parseKeyword("per") || parser.parseEqual() ||
+        parser.getCurrentLocation(&keywordLoc) || parser.parseKeyword(&keyword))
+      return {};
+    std::optional<Granularity> per = symbolizeGranularity(keyword);
+    if (!per) {
+      parser.emitError(keywordLoc, "expected one of tensor, head, but got '")
+          << keyword << "'";
+      return {};
+    }
+    granularity = *per;
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<BlockScaledType>(loc, parser.getContext(), storage,
+                                            block, by, granularity);
+}
+
+void BlockScaledType::print(AsmPrinter &printer) const {
+  printer << '<' << getStorage() << ", " << getBlock() << ", " << getBy();
+  if (getGranularity() != Granularity::Tensor)
+    printer << ", per = " << stringifyGranularity(getGranularity());
+  printer << '>';
+}
+
+LogicalResult
+BlockScaledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                        Type storage, int64_t block, Type by,
+                        Granularity granularity) {
+  bool isNVFP4 = isa<Float8E4M3FNType>(by) && block == 16;
+  bool isMXFP4 = isa<Float8E8M0FNUType>(by) && block == 32;
+  if (!isa<Float4E2M1FNType>(storage) || (!isNVFP4 && !isMXFP4))
+    return emitError() << "expected f4E2M1FN in blocks of 16 with scales of "
+                          "f8E4M3FN, or of 32 with scales of f8E8M0FNU, but "
+                          "got "
+                       << storage << " in blocks of " << block
+                       << " with scales of " << by << " [QNT9]";
+  if (granularity != Granularity::Tensor &&
+      (granularity != Granularity::Head || !isNVFP4))
+    return emitError() << "expected 'per = head', of scales of f8E4M3FN, or "
+                          "nothing, but got 'per = "
+                       << stringifyGranularity(granularity)
+                       << "' with scales of " << by << " [QNT10]";
+  return success();
+}
+
+bool BlockScaledType::hasNumbers() const {
+  return isa<Float8E4M3FNType>(getBy());
+}
+
+std::optional<Granularity> fi::getNumberGranularity(KVViewTypeInterface view,
+                                                    bool wantValues) {
+  Type scheme = wantValues ? view.getValueScheme() : view.getKeyScheme();
+  if (auto scaled = dyn_cast<ScaledType>(scheme))
+    return scaled.getGranularity();
+  if (auto blocks = dyn_cast<BlockScaledType>(scheme);
+      blocks && blocks.hasNumbers())
+    return blocks.getGranularity();
+  return std::nullopt;
+}
+
+bool fi::isQuantised(KVViewTypeInterface view, bool wantValues) {
+  return isa<ScaledType, BlockScaledType>(wantValues ? view.getValueScheme()
+                                                     : view.getKeyScheme());
+}
+
+SmallVector<KVScale, 4> fi::getScales(KVViewTypeInterface view) {
+  SmallVector<KVScale, 4> scales;
+  for (bool ofValues : {false, true}) {
+    // Values that are keys have their scales.
+    if (ofValues && view.sharesValues())
+      continue;
+    if (getBlockScaledType(view, ofValues))
+      scales.push_back({ofValues, std::nullopt});
+    if (auto per = getNumberGranularity(view, ofValues))
+      scales.push_back({ofValues, per});
+  }
+  return scales;
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,8 +368,7 @@ PagedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a page size of at least 1 or ?, but got "
                        << page << " [KV1]";
   if (failed(verifyKV(emitError, heads, dim, valueDim, element, valueElement,
-                      index,
-                      /*takesScales=*/true)))
+                      index)))
     return failure();
   if (fused && (dim != valueDim || element != valueElement))
     return emitError() << "expected a fused pool to have keys and values of "
@@ -363,14 +483,8 @@ LogicalResult
 RaggedKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t heads, int64_t dim, int64_t valueDim, Type element,
                      Type valueElement, HeadOrder order, Type index) {
-  for (Type type : {element, valueElement})
-    if (auto scaled = dyn_cast<ScaledType>(type);
-        scaled && scaled.getGranularity() == Granularity::Page)
-      return emitError() << "expected scales per tensor, head or token where "
-                            "there are no pages, but got "
-                         << type << " [QNT3]";
-  return verifyKV(emitError, heads, dim, valueDim, element, valueElement, index,
-                  /*takesScales=*/true);
+  return verifyTokens(emitError, heads, dim, valueDim, element, valueElement,
+                      index);
 }
 
 int64_t RaggedKVType::getKVHeads() const { return getHeads(); }
@@ -499,7 +613,7 @@ LatentKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                          << " to be a multiple of 8 up to " << kMaxHeadDim
                          << ", but got " << size << " [KV2]";
   return verifyKV(emitError, /*heads=*/1, latent, latent, element, element,
-                  index);
+                  index, /*takesBlocks=*/false);
 }
 
 int64_t LatentKVType::getKVHeads() const { return 1; }
@@ -507,8 +621,10 @@ int64_t LatentKVType::getKeyDim() const { return getLatent() + getTail(); }
 int64_t LatentKVType::getValueDim() const { return getLatent(); }
 int64_t LatentKVType::getTailDim() const { return getTail(); }
 bool LatentKVType::sharesValues() const { return true; }
-Type LatentKVType::getKeyType() const { return getElement(); }
-Type LatentKVType::getValueType() const { return getElement(); }
+Type LatentKVType::getKeyType() const { return storedAs(getElement()); }
+Type LatentKVType::getValueType() const { return storedAs(getElement()); }
+Type LatentKVType::getKeyScheme() const { return getElement(); }
+Type LatentKVType::getValueScheme() const { return getElement(); }
 Type LatentKVType::getIndexType() const { return getIndex(); }
 int64_t LatentKVType::getPageSize() const { return getPage(); }
 unsigned LatentKVType::getPool(KVPart part) const {
@@ -578,15 +694,17 @@ BsrKVType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     if (size <= 0 || size > kMaxBlock)
       return emitError() << "expected blocks of 1 to " << kMaxBlock << " "
                          << what << ", but got " << size << " [KV12]";
-  return verifyKV(emitError, heads, dim, valueDim, element, valueElement,
-                  index);
+  return verifyTokens(emitError, heads, dim, valueDim, element, valueElement,
+                      index);
 }
 
 int64_t BsrKVType::getKVHeads() const { return getHeads(); }
 int64_t BsrKVType::getKeyDim() const { return getDim(); }
 int64_t BsrKVType::getValueDim() const { return getValueDimension(); }
-Type BsrKVType::getKeyType() const { return getElement(); }
-Type BsrKVType::getValueType() const { return getValueElement(); }
+Type BsrKVType::getKeyType() const { return storedAs(getElement()); }
+Type BsrKVType::getValueType() const { return storedAs(getValueElement()); }
+Type BsrKVType::getKeyScheme() const { return getElement(); }
+Type BsrKVType::getValueScheme() const { return getValueElement(); }
 Type BsrKVType::getIndexType() const { return getIndex(); }
 int64_t BsrKVType::getPageSize() const { return 0; }
 int64_t BsrKVType::getPoolRank() const { return 3; }

@@ -67,25 +67,38 @@ static LogicalResult verifyOrigin(KVViewOpInterface op, Type index) {
 }
 
 /// QNT4: the scales that the schemes ask for. Of a token there is one where the
-/// pool has a row: `tokens` are the pool's sizes but the last, and those of the
-/// parts of a fused one.
+/// pool has a row, and of a row as many as it has blocks: `tokens` are the
+/// pool's sizes but the last, and those of the parts of a fused one.
 static LogicalResult verifyScales(KVViewOpInterface op,
                                   KVViewTypeInterface view,
                                   ArrayRef<int64_t> tokens) {
   ValueRange scales = op.getViewScales();
-  SmallVector<std::pair<StringRef, ScaledType>> wanted;
-  for (bool wantValues : {false, true})
-    if (ScaledType scaled = getScaledType(view, wantValues))
-      wanted.push_back({wantValues ? "values" : "keys", scaled});
+  SmallVector<KVScale, 4> wanted = getScales(view);
   if (scales.size() != wanted.size())
     return op->emitOpError("expected ")
-           << wanted.size() << " operands 'scales', one for each of keys and "
-           << "values that the view's type scales, but got " << scales.size()
+           << wanted.size() << " operands 'scales', those of keys and of "
+           << "values that the view's type asks for, but got " << scales.size()
            << " [QNT4]";
   for (auto [want, scale] : llvm::zip(wanted, scales)) {
-    auto [name, scheme] = want;
+    StringRef name = want.ofValues ? "values" : "keys";
     SmallVector<int64_t> shape;
-    switch (scheme.getGranularity()) {
+    auto shaped = dyn_cast<ShapedType>(scale.getType());
+    if (!want.per) {
+      BlockScaledType blocks = getBlockScaledType(view, want.ofValues);
+      shape.assign(tokens.begin(), tokens.end());
+      shape.push_back((want.ofValues ? view.getValueDim() : view.getKeyDim()) /
+                      blocks.getBlock());
+      if (!shaped || !shapeFits(shaped.getShape(), shape) ||
+          shaped.getElementType() != blocks.getBy() || !lastContiguous(shaped))
+        return op->emitOpError("expected the scales of ")
+               << name << " to be of shape " << shapeText(shape) << " and type "
+               << blocks.getBy()
+               << ", one for each block of a row, with a last "
+               << "dimension of stride 1, but got " << scale.getType()
+               << " [QNT4]";
+      continue;
+    }
+    switch (*want.per) {
     case Granularity::Tensor:
       break;
     case Granularity::Head:
@@ -98,18 +111,17 @@ static LogicalResult verifyScales(KVViewOpInterface op,
       shape.assign(tokens.begin(), tokens.end());
       break;
     }
-    auto shaped = dyn_cast<ShapedType>(scale.getType());
-    bool isNumber = scheme.getGranularity() == Granularity::Tensor;
+    bool isNumber = want.per == Granularity::Tensor;
     if (isNumber ? static_cast<bool>(shaped)
-                 : !shaped || !shapeFits(shaped.getShape(), shape)) {
+                 : !shaped || !shapeFits(shaped.getShape(), shape) ||
+                       !shaped.getElementType().isF32()) {
       InFlightDiagnostic diag = op->emitOpError("expected the scales of ");
       diag << name << " to be ";
       if (isNumber)
         diag << "a number of f32";
       else
-        diag << "of shape " << shapeText(shape);
-      return diag << ", one for each "
-                  << stringifyGranularity(scheme.getGranularity())
+        diag << "f32 of shape " << shapeText(shape);
+      return diag << ", one for each " << stringifyGranularity(*want.per)
                   << ", but got " << scale.getType() << " [QNT4]";
     }
   }
@@ -134,7 +146,7 @@ verifyPools(KVViewOpInterface op, KVViewTypeInterface type,
   KVPart parts[] = {KVPart::Keys, type.getSecondPart()};
   for (auto [name, pool, part] : llvm::zip(names, pools, parts))
     if (failed(
-            verifyPool(op, name, pool, shapeOf(part), type.getPartType(part))))
+            verifyPool(op, name, pool, shapeOf(part), type.getPoolType(part))))
       return failure();
   return success();
 }
@@ -205,7 +217,7 @@ LogicalResult PagedViewOp::verify() {
       llvm::append_values(shape, type.getPage(), type.getHeads());
     else
       llvm::append_values(shape, type.getHeads(), type.getPage());
-    shape.push_back(type.getPartDim(part));
+    shape.push_back(type.getPoolColumns(part));
     return shape;
   };
   bool fused = type.getFused();
@@ -246,15 +258,18 @@ SmallVector<KVOperand> PagedViewOp::getNamedOperands() {
 LogicalResult LatentViewOp::verify() {
   LatentKVType type = getType();
   auto poolShape = [&](KVPart part) -> SmallVector<int64_t> {
-    return {ShapedType::kDynamic, type.getPage(), type.getPartDim(part)};
+    return {ShapedType::kDynamic, type.getPage(), type.getPoolColumns(part)};
   };
   if (failed(verifyPools(*this, type, kLatentPools,
                          "pools, of latents and tails", poolShape)) ||
       failed(verifyPageTables(*this, getTables(), type.getDense(),
-                              /*twoTables=*/false, type.getIndexType())))
+                              /*twoTables=*/false, type.getIndexType())) ||
+      failed(verifyScales(*this, type, {ShapedType::kDynamic, type.getPage()})))
     return failure();
   return verifyOrigin(*this, type.getIndexType());
 }
+
+ValueRange LatentViewOp::getViewScales() { return getScales(); }
 
 SmallVector<Value> LatentViewOp::getPageTables() {
   return {getTables()[getType().getDense() ? 0 : 1]};
@@ -277,8 +292,8 @@ template <typename OpTy> static LogicalResult verifyTokens(OpTy op) {
   auto type = op.getType();
   auto poolShape = [&](KVPart part) -> SmallVector<int64_t> {
     if (type.getOrder() == HeadOrder::NHD)
-      return {ShapedType::kDynamic, type.getHeads(), type.getPartDim(part)};
-    return {type.getHeads(), ShapedType::kDynamic, type.getPartDim(part)};
+      return {ShapedType::kDynamic, type.getHeads(), type.getPoolColumns(part)};
+    return {type.getHeads(), ShapedType::kDynamic, type.getPoolColumns(part)};
   };
   if (failed(verifyPools(op, type, kPools, "pools, of keys and values",
                          poolShape)))
@@ -286,17 +301,15 @@ template <typename OpTy> static LogicalResult verifyTokens(OpTy op) {
   if (op.getIndptr() && failed(verifyTable(op, "indptr", op.getIndptr(), 1,
                                            type.getIndexType(), "KV6")))
     return failure();
+  SmallVector<int64_t> tokens = {ShapedType::kDynamic, type.getHeads()};
+  if (type.getOrder() == HeadOrder::HND)
+    std::swap(tokens[0], tokens[1]);
+  if (failed(verifyScales(op, type, tokens)))
+    return failure();
   return verifyOrigin(op, type.getIndexType());
 }
 
-LogicalResult RaggedViewOp::verify() {
-  if (failed(verifyTokens(*this)))
-    return failure();
-  SmallVector<int64_t> tokens = {ShapedType::kDynamic, getType().getHeads()};
-  if (getType().getOrder() == HeadOrder::HND)
-    std::swap(tokens[0], tokens[1]);
-  return verifyScales(*this, getType(), tokens);
-}
+LogicalResult RaggedViewOp::verify() { return verifyTokens(*this); }
 
 ValueRange RaggedViewOp::getViewScales() { return getScales(); }
 
@@ -324,6 +337,8 @@ LogicalResult BsrViewOp::verify() {
       return failure();
   return success();
 }
+
+ValueRange BsrViewOp::getViewScales() { return getScales(); }
 
 SmallVector<Value> BsrViewOp::getPageTables() { return {}; }
 

@@ -91,7 +91,7 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
   shape.keys = keys;
   shape.keyDim = view.getKeyDim();
   shape.valueDim = view.getValueDim();
-  shape.keyBytes = view.getKeyType().getIntOrFloatBitWidth() / 8;
+  shape.keyBytes = std::max(1u, view.getKeyType().getIntOrFloatBitWidth() / 8);
   shape.copyThreads = kLanes * warps;
   int64_t page = view.getPageSize();
   if (page == 0)
@@ -109,7 +109,8 @@ bool multipliesF32(AttentionOp op) {
   auto view = op.getViewType();
   Type query = op.getQueryType().getElementType();
   return op.getPairing() || query.isF32() || view.getValueType().isF32() ||
-         (query != view.getKeyType() && !getScaledType(view, false));
+         exceedsRange(view, false, query) || exceedsRange(view, true, query) ||
+         (query != view.getKeyType() && !isQuantised(view, false));
 }
 
 /// Bytes of rows that are computed for a product and lie in shared memory once
@@ -124,15 +125,18 @@ ComputedBytes getComputedBytes(AttentionOp op) {
   ComputedBytes bytes;
   Type query = op.getQueryType().getElementType();
   auto staged = [&](bool wantValues) -> int64_t {
-    ScaledType scheme = getScaledType(view, wantValues);
+    auto per = getNumberGranularity(view, wantValues);
     int64_t dim = wantValues ? view.getValueDim() : view.getKeyDim();
-    bool hasOwnScales =
-        scheme && (scheme.getGranularity() == Granularity::Page ||
-                   scheme.getGranularity() == Granularity::Token);
-    if (!scheme ||
-        (!query.isF32() && dim % 32 == 0 && !(wantValues && hasOwnScales)))
+    bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
+    bool hasBlocks = static_cast<bool>(getBlockScaledType(view, wantValues));
+    if (!isQuantised(view, wantValues) ||
+        (!query.isF32() && dim % 32 == 0 && !hasBlocks &&
+         !(wantValues && hasOwnScales)))
       return 0;
-    int64_t row = llvm::alignTo(dim, 16) * query.getIntOrFloatBitWidth() / 8;
+    int64_t bits = exceedsRange(view, wantValues, query)
+                       ? 32
+                       : query.getIntOrFloatBitWidth();
+    int64_t row = llvm::alignTo(dim, 16) * bits / 8;
     return (row / 16 | 1) * 16;
   };
   if (op.getPairing())
@@ -212,14 +216,19 @@ ArrayAttr fitToBlocks(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
 ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   constexpr int64_t kLeast = 16; // rows of a warp, and keys of a product
   auto view = op.getViewType();
-  auto bytes = [](Type type) { return type.getIntOrFloatBitWidth() / 8; };
+  auto bytes = [](int64_t dim, Type type) {
+    return dim * type.getIntOrFloatBitWidth() / 8;
+  };
   int64_t rowBytes =
-      view.getKeyDim() * bytes(op.getQueryType().getElementType());
-  int64_t keyBytes = view.getKeyDim() * bytes(view.getKeyType());
-  bool isShared = view.sharesValues() &&
-                  op.getQueryType().getElementType() == view.getKeyType();
+      bytes(view.getKeyDim(), op.getQueryType().getElementType());
+  int64_t keyBytes = bytes(view.getKeyDim(), view.getKeyType());
+  auto per = getNumberGranularity(view, /*wantValues=*/true);
+  bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
+  bool isShared = view.sharesValues() && !hasOwnScales &&
+                  (isQuantised(view, true) ||
+                   op.getQueryType().getElementType() == view.getKeyType());
   if (!isShared)
-    keyBytes += view.getValueDim() * bytes(view.getValueType());
+    keyBytes += bytes(view.getValueDim(), view.getValueType());
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
           stages = schedule.getStages();

@@ -319,11 +319,11 @@ LogicalResult ViewOp::verify() {
            << type.getPoolCount() << " pools for a view of type " << getType()
            << ", but got " << getPools().size() << " [TILE13]";
   for (KVPart part : {KVPart::Keys, KVPart::Values, KVPart::Tail}) {
-    int64_t dim = type.getPartDim(part);
+    int64_t dim = type.getPoolColumns(part);
     if (dim == 0)
       continue;
     auto pool = cast<MemRefType>(getPools()[type.getPool(part)].getType());
-    Type element = type.getPartType(part);
+    Type element = type.getPoolType(part);
     if (pool.getRank() != type.getPoolRank() ||
         pool.getElementType() != element ||
         (!pool.isDynamicDim(pool.getRank() - 1) &&
@@ -412,6 +412,9 @@ static LogicalResult verifyKV(Operation *op, Value view, KVPart part,
   auto type = cast<KVViewTypeInterface>(view.getType());
   int64_t dim = type.getPartDim(part);
   Type element = type.getPartType(part);
+  // Codes of less than a byte are stored as they are computed, one to a byte.
+  if (!load)
+    element = type.getPoolType(part);
   bool fits = load ? widens(element, tile.getElementType())
                    : element == tile.getElementType();
   if (failed(verifyColumns(op, dim, tile, first, step)))
@@ -426,27 +429,6 @@ static LogicalResult verifyKV(Operation *op, Value view, KVPart part,
 
 LogicalResult LoadKVOp::verify() {
   return verifyKV(*this, getView(), getPart(), getType(), /*load=*/true);
-}
-
-LogicalResult LoadScalesOp::verify() {
-  auto view = cast<KVViewTypeInterface>(getView().getType());
-  ScaledType scheme = getScaledType(view, getPart() == KVPart::Values);
-  bool isPerPage = scheme && scheme.getGranularity() == Granularity::Page;
-  if (!isPerPage && !(scheme && scheme.getGranularity() == Granularity::Token))
-    return emitOpError("expected a view that scales pages or tokens of ")
-           << (getPart() == KVPart::Values ? "values" : "keys") << ", but got "
-           << getView().getType() << " [TILE34]";
-  auto memory = cast<MemRefType>(getScales().getType());
-  int64_t rank = isPerPage || view.getPageSize() == 0 ? 2 : 3;
-  if (memory.getRank() != rank || memory.getElementType() != scheme.getBy())
-    return emitOpError("expected scales of rank ")
-           << rank << " of " << scheme.getBy() << ", but got " << memory
-           << " [TILE34]";
-  if ((getType().getDimSize(0) != 1 && getType().getDimSize(1) != 1) ||
-      getType().getElementType() != scheme.getBy())
-    return emitOpError("expected a row or a column of ")
-           << scheme.getBy() << ", but got " << getType() << " [TILE34]";
-  return success();
 }
 
 LogicalResult StoreKVOp::verify() {
@@ -678,7 +660,7 @@ LogicalResult DotOp::verify() {
   auto isMultiplied = [](Type element) {
     return element.isF16() || element.isBF16() || element.isF32();
   };
-  bool isConverted = isCode(b.element) && !a.element.isF32();
+  bool isConverted = isByteCode(b.element) && !a.element.isF32();
   bool inBuffers = isa<BufType>(getB().getType()) && isMultiplied(a.element) &&
                    (isMultiplied(b.element) || isConverted);
   if ((a.element != b.element && !inBuffers) || !c.getElementType().isF32())

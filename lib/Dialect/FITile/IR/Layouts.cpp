@@ -249,8 +249,9 @@ int64_t fi::tile::getCopyBytes(BufType type) {
 
 SmemAttr fi::tile::getSmemLayout(MLIRContext *context, int64_t columns,
                                  Type element) {
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  int64_t chunks = (columns + 15) / 16 * 16 * bytes / kChunkBytes;
+  int64_t bits = element.getIntOrFloatBitWidth();
+  int64_t chunks =
+      llvm::divideCeil((columns + 15) / 16 * 16 * bits / 8, kChunkBytes);
   if (chunks % 8 == 0)
     return SmemAttr::get(context, chunks * kChunkBytes, 128);
   return SmemAttr::get(context, (chunks | 1) * kChunkBytes, 0);
@@ -460,12 +461,15 @@ void BufType::print(AsmPrinter &printer) const {
 LogicalResult
 BufType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                 int64_t rows, int64_t columns, Type element, SmemAttr layout) {
-  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
-    return emitError() << "expected elements of whole bytes, but got "
-                       << element << " [LAY4]";
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  bool isNibble = isa<Float4E2M1FNType>(element) && columns % 2 == 0;
+  if (!element.isIntOrFloat() ||
+      (element.getIntOrFloatBitWidth() % 8 != 0 && !isNibble))
+    return emitError() << "expected elements of whole bytes, or an even number "
+                          "of columns of f4E2M1FN, but got "
+                       << columns << " x " << element << " [LAY4]";
+  int64_t bits = element.getIntOrFloatBitWidth();
   if (rows < 1 || rows > kMostRows || columns < 1 ||
-      columns > layout.getPitch() / bytes)
+      columns > layout.getPitch() * 8 / bits)
     return emitError() << "expected 1 to " << kMostRows
                        << " rows of at most the pitch, " << layout.getPitch()
                        << " bytes, but got " << rows << " of " << columns

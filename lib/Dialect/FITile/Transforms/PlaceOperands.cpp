@@ -98,7 +98,9 @@ private:
     auto dot = cast<DotOp>(operand.getOwner());
     auto a = dyn_cast<RankedTensorType>(dot.getA().getType());
     auto type = cast<RankedTensorType>(operand.get().getType());
-    return operand.getOperandNumber() == 1 && a &&
+    auto kv = operand.get().getDefiningOp<LoadKVOp>();
+    return operand.getOperandNumber() == 1 && a && kv &&
+           isByteCode(elementInMemory(kv)) &&
            (a.getElementType().isF16() || a.getElementType().isBF16()) &&
            type.getDimSize(1) % 32 == 0 &&
            dot.getTranspose() ==

@@ -67,17 +67,48 @@ inline constexpr int64_t kMaxHeadDim = 512;
 /// Most rows, and most columns, of a block of a block-sparse view (KV12).
 inline constexpr int64_t kMaxBlock = 1 << 20;
 
-/// Whether a type is one that schemes store numbers as.
-inline bool isCode(mlir::Type type) {
+/// Whether a type is one that schemes store numbers as: in a byte, or two in
+/// one.
+inline bool isByteCode(mlir::Type type) {
   return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type) ||
          type.isSignlessInteger(8);
 }
-
-/// The scheme of keys or values where it is scaled, else null.
-inline ScaledType getScaledType(KVViewTypeInterface view, bool wantValues) {
-  return llvm::dyn_cast<ScaledType>(wantValues ? view.getValueScheme()
-                                               : view.getKeyScheme());
+inline bool isCode(mlir::Type type) {
+  return isByteCode(type) || llvm::isa<mlir::Float4E2M1FNType>(type);
 }
+
+/// The scheme of keys or values where each block of a row has a scale, else
+/// null.
+inline BlockScaledType getBlockScaledType(KVViewTypeInterface view,
+                                          bool wantValues) {
+  return llvm::dyn_cast<BlockScaledType>(wantValues ? view.getValueScheme()
+                                                    : view.getKeyScheme());
+}
+
+/// Whether products of such keys or values with numbers of `query` have to be
+/// of f32: scales of f8E8M0FNU have the range of bf16, which f16 has not.
+inline bool exceedsRange(KVViewTypeInterface view, bool wantValues,
+                         mlir::Type query) {
+  BlockScaledType blocks = getBlockScaledType(view, wantValues);
+  return blocks && query.isF16() &&
+         llvm::isa<mlir::Float8E8M0FNUType>(blocks.getBy());
+}
+
+/// What shares one of the numbers of f32 that multiply keys or values; none
+/// where there are no such numbers.
+std::optional<Granularity> getNumberGranularity(KVViewTypeInterface view,
+                                                bool wantValues);
+/// Whether keys or values are codes with scales.
+bool isQuantised(KVViewTypeInterface view, bool wantValues);
+
+/// An operand of a view op that scales its keys or its values.
+struct KVScale {
+  bool ofValues;
+  /// What shares a number of it; none where each block of a row has a scale.
+  std::optional<Granularity> per;
+};
+/// The operands that a view's scales are, in order.
+llvm::SmallVector<KVScale, 4> getScales(KVViewTypeInterface view);
 
 } // namespace fi
 

@@ -92,6 +92,18 @@ def FI_KVViewTypeInterface : TypeInterface<"KVViewTypeInterface"> {
     ::mlir::Type getPartType(::fi::KVPart part) const {
       return part == ::fi::KVPart(1) ? $_type.getValueType() : $_type.getKeyType();
     }
+    /// What a pool of a part holds, and how many of it in a row: elements, or two
+    /// elements of 4 bits in a byte.
+    ::mlir::Type getPoolType(::fi::KVPart part) const {
+      ::mlir::Type type = getPartType(part);
+      return type.getIntOrFloatBitWidth() >= 8
+                 ? type
+                 : ::mlir::IntegerType::get(type.getContext(), 8);
+    }
+    int64_t getPoolColumns(::fi::KVPart part) const {
+      int64_t bits = getPartType(part).getIntOrFloatBitWidth();
+      return bits >= 8 ? getPartDim(part) : getPartDim(part) * bits / 8;
+    }
     /// The part that an append writes beside `keys`.
     ::fi::KVPart getSecondPart() const {
       return ::fi::KVPart($_type.getTailDim() ? 2 : 1);
@@ -117,7 +129,7 @@ def FI_KVViewOpInterface : OpInterface<"KVViewOpInterface"> {
                     "::mlir::Value", "getViewOrigin", (ins), [{}],
                     [{ return $_op.getOrigin(); }]>,
     InterfaceMethod<[{
-      The scales of keys and of values, as far as the view's type asks for them.
+      The scales of keys and of values that the view's type asks for (`getScales`).
     }], "::mlir::ValueRange", "getViewScales", (ins), [{}],
         [{ return ::mlir::ValueRange(); }]>,
     InterfaceMethod<[{

@@ -27,8 +27,10 @@ def FI_Pool : AnyTypeOf<[
     RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>,
     MemRefOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>],
     "tensor or memref of f32, f16, bf16, f8E4M3FN, f8E5M2 or i8">;
-def FI_Scales : AnyTypeOf<[F32, RankedTensorOf<[F32]>, MemRefOf<[F32]>],
-    "f32, or tensor or memref of it">;
+def FI_Scales : AnyTypeOf<[
+    F32, RankedTensorOf<[F32, F8E4M3FN, F8E8M0FNU]>,
+    MemRefOf<[F32, F8E4M3FN, F8E8M0FNU]>],
+    "f32, or tensor or memref of f32, f8E4M3FN or f8E8M0FNU">;
 def FI_Capture : AnyTypeOf<[AnyRankedTensor, AnyMemRef, AnySignlessInteger,
                             AnyFloat, Index],
                            "tensor, memref or scalar">;

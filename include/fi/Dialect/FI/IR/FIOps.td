@@ -112,6 +112,8 @@ def FI_PagedViewOp : FI_ViewOp<"view.paged", ["getViewScales"]> {
     last; or pages, value_pages, lengths. `scales` are those of the keys, then those
     of the values, of each whose element type is `!fi.scaled`: a number, [heads],
     [pages, heads], or for tokens the shape of the pool without its last dimension.
+    Those of `!fi.block_scaled` are of the pool's shape, with the blocks of a row as
+    the last dimension, and then the number or [heads] if there is one.
 
     Constraints: KV5 (pools), KV6 (tables), KV7 (origin), QNT4 (scales).
 
@@ -136,46 +138,50 @@ def FI_PagedViewOp : FI_ViewOp<"view.paged", ["getViewScales"]> {
   }];
 }
 
-def FI_LatentViewOp : FI_ViewOp<"view.latent"> {
+def FI_LatentViewOp : FI_ViewOp<"view.latent", ["getViewScales"]> {
   let summary = "view of latents in pages";
   let description = [{
     The pools of latents and of tails, [pages, page, dim] each, and tables as those of
     `fi.view.paged`. Where one pool holds both, its columns are given as two memrefs
-    whose strides skip the others.
+    whose strides skip the others. `scales`, where elements have some, are one operand
+    for latents and tails: a number, [1], [pages, 1], or [pages, page].
 
-    Constraints: KV5 (pools), KV6 (tables), KV7 (origin).
+    Constraints: KV5 (pools), KV6 (tables), KV7 (origin), QNT4 (scales).
 
     Example: `fi.view.latent %c, %r tables(%indptr, %pages, %last : !ix, !ix, !ix) : memref<?x64x512xbf16>, memref<?x64x64xbf16> -> !fi.latent_kv<512+64xbf16, page = 64>`
   }];
-  let arguments = (ins Variadic<FI_Rows>:$pools, Variadic<FI_Table>:$tables,
-                       Optional<FI_Table>:$origin);
+  let arguments = (ins Variadic<FI_Pool>:$pools, Variadic<FI_Table>:$tables,
+                       Optional<FI_Table>:$origin, Variadic<FI_Scales>:$scales);
   let results = (outs FI_LatentKVType:$result);
   let assemblyFormat = [{
     $pools `tables` `(` $tables `:` type($tables) `)`
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];
 }
 
-def FI_BsrViewOp : FI_ViewOp<"view.bsr"> {
+def FI_BsrViewOp : FI_ViewOp<"view.bsr", ["getViewScales"]> {
   let summary = "view of the blocks of keys that each block of rows sees";
   let description = [{
     Pools and `indptr` as those of `fi.view.ragged`. `blocks` are two tables: the
     blocks of rows, those of all requests one behind the other, have the entries from
     `row_indptr[i]` on, up to `row_indptr[i + 1]`, of `columns`: numbers of blocks of
     keys, which count from the request's first key and rise. A request of n rows has
-    `ceil(n / rows)` blocks of rows.
+    `ceil(n / rows)` blocks of rows. `scales` as in `fi.view.ragged`.
 
-    Constraints: KV5, KV6, KV7, KV13.
+    Constraints: KV5, KV6, KV7, KV13, QNT4.
 
     Example: `fi.view.bsr %k, %v indptr(%ip : !ix) blocks(%rp, %cols : !ix, !ix) : !t, !t -> !fi.bsr_kv<64x8x128xf32, rows = 16>`
   }];
-  let arguments = (ins Variadic<FI_Rows>:$pools, Optional<FI_Table>:$indptr,
-                       Variadic<FI_Table>:$blocks, Optional<FI_Table>:$origin);
+  let arguments = (ins Variadic<FI_Pool>:$pools, Optional<FI_Table>:$indptr,
+                       Variadic<FI_Table>:$blocks, Optional<FI_Table>:$origin,
+                       Variadic<FI_Scales>:$scales);
   let results = (outs FI_BsrKVType:$result);
   let assemblyFormat = [{
     $pools (`indptr` `(` $indptr^ `:` type($indptr) `)`)?
     `blocks` `(` $blocks `:` type($blocks) `)`
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`origin` `(` $origin^ `:` type($origin) `)`)?
     attr-dict `:` type($pools) `->` qualified(type($result))
   }];

@@ -31,6 +31,29 @@ def FI_ScaledType : FI_Type<"Scaled", "scaled"> {
   let genVerifyDecl = 1;
 }
 
+def FI_BlockScaledType : FI_Type<"BlockScaled", "block_scaled"> {
+  let summary = "numbers kept as codes of few bits, and a scale for each block";
+  let description = [{
+    `storage, block, type of scales`, then an option, `per = head`: an element of a
+    view whose value is a stored number times the scale of its block, `block` columns
+    of a row of keys or of values. f4E2M1FN is stored as two to an i8, the first
+    column in the low half: the pool has `dim / 2` columns. Where the scales are of
+    f8E4M3FN (NVFP4), a number of f32 multiplies all elements, or those of a head.
+
+    Constraints: QNT9 (storage and scales), QNT10 (`per`), QNT11 (dims).
+
+    Example: `!fi.paged_kv<16x8x128x!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>, HND>`
+  }];
+  let parameters = (ins "::mlir::Type":$storage, "int64_t":$block,
+                        "::mlir::Type":$by, "::fi::Granularity":$granularity);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether numbers of f32, for all or for each head, multiply the blocks.
+    bool hasNumbers() const;
+  }];
+}
+
 def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
     DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
         ["getKeyScheme", "getValueScheme", "getPoolCount", "getTableCount",
@@ -45,7 +68,7 @@ def FI_PagedKVType : FI_Type<"PagedKV", "paged_kv", [
     [pages, 2, ...], keys at 0), `two_tables` (pages of values are found by a table of
     their own). The page size may be `?`: it is then read from the pool's shape.
 
-    Elements are floats, or of a scheme such as `!fi.scaled`.
+    Elements are floats, or of a scheme: `!fi.scaled` or `!fi.block_scaled`.
 
     Constraints: KV1 (sizes), KV2 (head dims), KV3 (elements), KV4 (indices).
 
@@ -84,7 +107,8 @@ def FI_RaggedKVType : FI_Type<"RaggedKV", "ragged_kv", [
 
 def FI_LatentKVType : FI_Type<"LatentKV", "latent_kv", [
     DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
-        ["getTailDim", "sharesValues", "getPool"]>]> {
+        ["getTailDim", "sharesValues", "getPool", "getKeyScheme",
+         "getValueScheme"]>]> {
   let summary = "a paged view of latents, which are keys and values at once";
   let description = [{
     `latent + tail x element`, then options in this order: `page = 64` (or `?`: read
@@ -93,6 +117,8 @@ def FI_LatentKVType : FI_Type<"LatentKV", "latent_kv", [
     attention: the part that carries positions); its value is the latent. Latents and
     tails lie in pools of their own, [pages, page, dim]. A pool of both is given as
     two parts of its columns.
+
+    Elements are floats or `!fi.scaled`: latents and tails have the same scales.
 
     Constraints: KV1 to KV4.
 
@@ -106,7 +132,8 @@ def FI_LatentKVType : FI_Type<"LatentKV", "latent_kv", [
 }
 
 def FI_BsrKVType : FI_Type<"BsrKV", "bsr_kv", [
-    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface>]> {
+    DeclareTypeInterfaceMethods<FI_KVViewTypeInterface,
+                                ["getKeyScheme", "getValueScheme"]>]> {
   let summary = "a view of keys and values, of which each block of rows sees some";
   let description = [{
     `columns x heads x dim x element`, then options in this order: `HND`, `vo = 64`,
@@ -115,7 +142,7 @@ def FI_BsrKVType : FI_Type<"BsrKV", "bsr_kv", [
     of which may be smaller; each block of rows has a list of the blocks of keys that
     it sees. Keys and values lie as in a ragged view.
 
-    Constraints: KV1 to KV4, KV12.
+    Constraints: KV1 to KV4, KV12; QNT3 (scales).
 
     Example: `!fi.bsr_kv<64x8x128xbf16, rows = 16>`
   }];

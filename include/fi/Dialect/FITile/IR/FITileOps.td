@@ -282,7 +282,9 @@ def FITile_LoadScalesOp : FITile_Op<"load_scales", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Element `j`, along the dimension that is not 1, is the scale of key (or value)
     `key + j` of the item's request and KV head, of a view that scales each page or
-    token of them; beyond `kv_len` that of the last one.
+    token of them; beyond `kv_len` that of the last one. Where the view scales blocks
+    of a row, the tile is of all columns, and element `j, c` is the scale of the block
+    of column `c`.
 
     Example: `%s = fi_tile.load_scales keys %scales, %kv[%it, %t] : memref<?x8x16xf32>, !kv -> tensor<1x64xf32>`
   }];
@@ -294,6 +296,40 @@ def FITile_LoadScalesOp : FITile_Op<"load_scales", [MemoryEffects<[MemRead]>]> {
     attr-dict `:` type($scales) `,` qualified(type($view)) `->` type($result)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether blocks of a row have scales; else pages or tokens have.
+    bool isOfBlocks() { return getBlockScheme() != nullptr; }
+    ::fi::BlockScaledType getBlockScheme() {
+      return ::fi::getBlockScaledType(
+          ::llvm::cast<::fi::KVViewTypeInterface>(getView().getType()),
+          getPart() == ::fi::KVPart::Values);
+    }
+  }];
+}
+
+def FITile_StoreScalesOp : FITile_Op<"store_scales", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stores the scales of the blocks of a tile's valid rows";
+  let description = [{
+    Of each row `r < row_count` the first column of each block becomes the scale of
+    that block of key (or value) `key + r` of the item's request and KV head: codes of
+    eight bits, whatever the scales' type.
+
+    Example: `fi_tile.store_scales keys %codes to %scales, %kv[%it, %t] : tensor<16x64xi8>, memref<?x8x16x4xf8E4M3FN>, !kv`
+  }];
+  let arguments = (ins FI_KVPartAttr:$part, FITile_Tile:$tile, AnyMemRef:$scales,
+                       FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($part) $tile `to` $scales `,` $view `[` $item `,` $key `]`
+    attr-dict `:` type($tile) `,` type($scales) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::fi::BlockScaledType getBlockScheme() {
+      return ::fi::getBlockScaledType(
+          ::llvm::cast<::fi::KVViewTypeInterface>(getView().getType()),
+          getPart() == ::fi::KVPart::Values);
+    }
+  }];
 }
 
 def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
@@ -301,7 +337,8 @@ def FITile_StoreKVOp : FITile_Op<"store_kv", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Row `r` of the tile, for `r < row_count`, becomes key (or value) `key + r` of
     the item's request and KV head. With `from`, column `c` of the tile is column
-    `first + c * step` of the row, and other columns are not stored.
+    `first + c * step` of the row, and other columns are not stored. Codes of 4 bits are
+    those of the elements, of i8.
   }];
   let arguments = (ins FI_KVPartAttr:$part, FITile_Tile:$tile,
                        FI_AnyKVView:$view, FITile_ItemType:$item, Index:$key,
@@ -577,6 +614,20 @@ def FITile_MaskOp : FITile_Op<"mask", [
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+
+def FITile_BlockMaxOp : FITile_Op<"block_max", [Pure, SameOperandsAndResultType]> {
+  let summary = "the largest magnitude of each block of columns";
+  let description = [{
+    Element `r, c` is the largest |x| of the `block` columns of row `r` that `c` is one
+    of. What a NaN makes of its block is any number.
+
+    Example: `%m = fi_tile.block_max %x block 16 : tensor<16x64xf32>`
+  }];
+  let arguments = (ins FITile_Tile:$source, I64Attr:$block);
+  let results = (outs FITile_Tile:$result);
+  let assemblyFormat = "$source `block` $block attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def FITile_ReduceOp : FITile_Op<"reduce", [Pure]> {
