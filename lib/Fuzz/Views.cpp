@@ -38,7 +38,8 @@ private:
   std::string denseTables();
   bool hasTables() const { return kind == Paged || kind == Dense; }
   std::string raggedTables();
-  /// Pages of a pool for that many entries of a table; `slots` becomes its size.
+  /// Pages of a pool for that many entries of a table; `slots` becomes its
+  /// size.
   std::vector<int64_t> drawPages(int64_t count, const std::string &choice,
                                  int64_t &slots);
   void addPools();
@@ -309,7 +310,9 @@ void ViewWriter::addPools() {
     // Codes are of all sizes.
     std::string value = draft.run(
         base, type,
-        !keyScales.empty() ? normal((isValue ? valueStored : keyStored) == "i8" ? 40 : 1, shape)
+        !keyScales.empty()
+            ? normal((isValue ? valueStored : keyStored) == "i8" ? 40 : 1,
+                     shape)
         : isValue ? drawValues(draft, base, shape)
                   : drawQueries(draft, base, shape));
     (isValue ? view.values : view.keys) = value;
@@ -363,8 +366,8 @@ ViewDraft ViewWriter::write() {
     end += ", two_tables";
   view.type = (view.isPaged ? "!fi.paged_kv<" : "!fi.ragged_kv<") + end + ">";
   draft.add(view.value + " = fi.view." + (view.isPaged ? "paged " : "ragged ") +
-            pools + tables + scales + originClause + " : " + poolTypes + " -> " +
-            view.type);
+            pools + tables + scales + originClause + " : " + poolTypes +
+            " -> " + view.type);
   return std::move(view);
 }
 

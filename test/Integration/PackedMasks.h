@@ -30,8 +30,8 @@ inline void checkPackedMasks(AttentionText text, const std::string &tiles,
       SCOPED_TRACE(std::string(words.type) + " " + masks);
       std::string word = words.type, type = "tensor<?x" + word + ">";
       text.clauses =
-          "captures(%w = %words : " + type + ", %b = %begin : tensor<?xi32>)\n" +
-          masks +
+          "captures(%w = %words : " + type +
+          ", %b = %begin : tensor<?xi32>)\n" + masks +
           maskRegion("%first = fi.load %b[%req] : tensor<?xi32>\n"
                      "%start = arith.index_cast %first : i32 to index\n"
                      "%keys = arith.constant 71 : index\n"

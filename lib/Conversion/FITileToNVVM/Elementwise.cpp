@@ -233,8 +233,8 @@ Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
   if (isa<Float8E5M2Type>(code))
     return toElement(arith::BitcastOp::create(b, loc, halves, bits));
   // As an f32, but for its bias; numbers that are not normal are counts of the
-  // smallest. (A product with a power of two, also one of f32 that LLVM narrows to
-  // f16, would take what is not normal for 0.)
+  // smallest. (A product with a power of two, also one of f32 that LLVM narrows
+  // to f16, would take what is not normal for 0.)
   VectorType longs = type.clone(b.getI32Type());
   auto number = [&](uint32_t value) -> Value {
     return constant(longs, b.getI32IntegerAttr(static_cast<int32_t>(value)));

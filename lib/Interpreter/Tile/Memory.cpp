@@ -452,9 +452,8 @@ static llvm::Error storeKV(StoreKVOp op, Strand &strand) {
     int64_t columns = type.getDimSize(1);
     const Elements &elements = strand.elements(op.getTile());
     if (where)
-      if (llvm::Error error =
-              checkColumns(*where, columns,
-                           row->pool->getSize(row->pool->getRank() - 1)))
+      if (llvm::Error error = checkColumns(
+              *where, columns, row->pool->getSize(row->pool->getRank() - 1)))
         return at(op, std::move(error));
     if (where || columns == view.type.getPoolColumns(op.getPart())) {
       writeRow(*row->pool, row->indices, columns, r, hasFloats(type), elements,

@@ -135,8 +135,8 @@ fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m) {
 !m = memref<?x2x16xi8>
 !s = memref<?x2x2xf8E4M3FN>
 !kv = !fi.ragged_kv<2x32x!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>>
-fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m, %s: !s) {
-  %kv = fi.view.ragged %k, %k scales(%s, %s : !s, !s) : !m, !m -> !kv
+fi.program @f plan(%r: tensor<?xi32>) run(%n: !n, %k: !m, %s: !s, %f: f32) {
+  %kv = fi.view.ragged %k, %k scales(%s, %f, %s, %f : !s, f32, !s, f32) : !m, !m -> !kv
   // expected-error @+1 {{expected no region for keys that are stored with scales of blocks: transform them before, by 'fi.rope' [APP9]}}
   fi.append %n, %n rows(%r : tensor<?xi32>) to %kv pair<half> key(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
     fi.yield %u, %v : f32, f32

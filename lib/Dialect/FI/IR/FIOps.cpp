@@ -554,7 +554,8 @@ LogicalResult AppendOp::verify() {
                                       : view.getKeyScheme()))
       return emitOpError("expected no region for ")
              << (ofValues ? "values" : "keys")
-             << " that are stored with scales of blocks: transform them before, "
+             << " that are stored with scales of blocks: transform them "
+                "before, "
                 "by 'fi.rope' [APP9]";
   return success();
 }
