@@ -612,7 +612,8 @@ Error InputMaker::makeRest(int argument) {
   // A pool of codes.
   bool isCodes = to.type == DType::I8 &&
                  llvm::any_of(signature.getViews(), [&](const ViewInfo &view) {
-                   return view.keys == argument || view.values == argument;
+                   return view.keys == argument || view.values == argument ||
+                          view.tail == argument;
                  });
   if (to.isPlan || (!isFloat(to.type) && !isCodes))
     return missing();
