@@ -113,6 +113,18 @@ bool coordinateAligned(Issue &issue, const TensorMap &map, int32_t c) {
                         std::to_string(16 / bytes));
 }
 
+/// Only loads may begin before the first element of a dimension.
+bool storesInside(Issue &issue, const int32_t *c, unsigned rank) {
+  for (unsigned d = 0; d < rank; ++d)
+    if (c[d] < 0)
+      return issue.fail(
+          ReportKind::OutOfBounds,
+          "coordinate " + std::to_string(d) + " of a store to a tensor is " +
+              std::to_string(c[d]) +
+              "; expected none below 0, which loads alone may have");
+  return true;
+}
+
 /// Rows of a box at coordinates `c`.
 bool boxRows(Issue &issue, const TensorMap &map, const int32_t *c,
              uint32_t shared, AsyncOp &op) {
@@ -298,6 +310,8 @@ void bulkCopy(Warp &w, const Inst &in, uint32_t mask, const BulkWords &b) {
       if (!coordinateAligned(issue, map, c[0]))
         continue;
       if (b.kind == BulkKind::Prefetch)
+        continue;
+      if (b.kind != BulkKind::Load && !storesInside(issue, c, b.rank))
         continue;
       if (!issue.shared(shared, map.sharedBytes(), 128, "box") ||
           !boxRows(issue, map, c, uint32_t(shared), op))

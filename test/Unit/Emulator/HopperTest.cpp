@@ -419,6 +419,7 @@ TEST(HopperReports, FirstCoordinates) {
     size_t argument;
     int32_t coordinate;
     const char *message;
+    ReportKind kind = ReportKind::Misaligned;
   } bad[] = {
       {"box_edges", 5, -7,
        "coordinate 0 of a tensor copy is -7 with elements of 2 bytes, which is "
@@ -427,7 +428,12 @@ TEST(HopperReports, FirstCoordinates) {
       {"box_1d", 5, 900, "is 900 with elements of 1 bytes"},
       {"box_outside", 5, -101, "is -101 with elements of 4 bytes"},
       {"box_5d", 5, 1, "a coordinate that is a multiple of 2"},
-      {"store_edges", 2, -9, "is -9 with elements of 2 bytes"},
+      {"store_edges", 2, 9, "is 9 with elements of 2 bytes"},
+      {"store_edges", 3, -1,
+       "coordinate 1 of a store to a tensor is -1; expected none below 0",
+       ReportKind::OutOfBounds},
+      {"store_edges", 2, -8, "coordinate 0 of a store to a tensor is -8",
+       ReportKind::OutOfBounds},
   };
   for (const auto &b : bad)
     for (bool check : {false, true}) {
@@ -442,7 +448,7 @@ TEST(HopperReports, FirstCoordinates) {
       options.check = check;
       std::string error;
       auto device = Device::create("sm_90a", options, error);
-      expectReport(runCase(*device, c), ReportKind::Misaligned, b.message);
+      expectReport(runCase(*device, c), b.kind, b.message);
     }
 }
 
