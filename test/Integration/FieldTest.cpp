@@ -130,6 +130,10 @@ public:
   void *data;
 };
 
+// The next two reserve more addresses than a machine may let a process have (a
+// limit on address space, no overcommitment): they are skipped there, as
+// nothing smaller reaches offsets beyond 32 bits.
+
 // Pages whose elements lie beyond 2^32 of a pool, in number and in bytes.
 TEST(FieldTest, PagesFarApart) {
   for (View view : {View::Paged, View::Dense}) {

@@ -191,6 +191,14 @@ void Launch::arriveAt(Warp &w, const Inst &in, unsigned lane, Mbarrier &m,
   checkPhase(*w.cta, m);
 }
 
+/// Those of the lanes `left` whose address is that of lane `i`, the lowest.
+static uint32_t lanesAt(const uint64_t *address, unsigned i, uint32_t left) {
+  uint32_t same = 0;
+  for (unsigned k = i; k < 32; ++k)
+    same |= uint32_t(address[k] == address[i]) << k;
+  return same & left;
+}
+
 void mbarrierArrive(Warp &w, const Inst &in, uint32_t mask,
                     const uint64_t *address, MbarrierArrive what,
                     const uint32_t *count, const uint32_t *bytes,
@@ -199,10 +207,7 @@ void mbarrierArrive(Warp &w, const Inst &in, uint32_t mask,
   for (uint32_t left = mask; left;) {
     unsigned i = unsigned(__builtin_ctz(left));
     // Lanes at one barrier arrive together.
-    uint32_t same = 0;
-    for (unsigned k = i; k < 32; ++k)
-      same |= uint32_t(address[k] == address[i]) << k;
-    same &= left;
+    uint32_t same = lanesAt(address, i, left);
     left &= ~same;
     Mbarrier *m = find(w, in, i, address[i]);
     if (!m)
@@ -329,10 +334,7 @@ void mbarrierAfterCopies(Warp &w, const Inst &in, uint32_t mask,
                          const uint64_t *address, bool noinc) {
   for (uint32_t left = mask; left;) {
     unsigned i = unsigned(__builtin_ctz(left));
-    uint32_t same = 0;
-    for (unsigned k = i; k < 32; ++k)
-      same |= uint32_t(address[k] == address[i]) << k;
-    same &= left;
+    uint32_t same = lanesAt(address, i, left);
     left &= ~same;
     Mbarrier *m = find(w, in, i, address[i]);
     if (!m)

@@ -586,14 +586,14 @@ LogicalResult KernelLowering::lowerStoreKV(StoreKVOp op) {
   loop(index(0), itemField(Field::RowCount), 1, [&](Value row) {
     Value offset = kvRowOffset(op.getView(), op.getPart(), add(first, row));
     int64_t columns = tileType(op.getTile()).getDimSize(1);
-    if (columns < view.getPoolColumns(op.getPart()) || op.getFirst() ||
-        columns == view.getPoolColumns(op.getPart())) {
-      if (op.getFirst())
-        offset = add(offset, scalar(op.getFirst()));
-      copyRowOut(buffer, row, columns, base, offset, op.getStep());
-    } else {
+    // Two codes to a byte: of whole rows (TILE5).
+    if (view.getPoolColumns(op.getPart()) != view.getPartDim(op.getPart())) {
       copyPackedRowOut(buffer, row, columns, base, offset);
+      return;
     }
+    if (op.getFirst())
+      offset = add(offset, scalar(op.getFirst()));
+    copyRowOut(buffer, row, columns, base, offset, op.getStep());
   });
   return success();
 }

@@ -455,7 +455,8 @@ static llvm::Error storeKV(StoreKVOp op, Strand &strand) {
       if (llvm::Error error = checkColumns(
               *where, columns, row->pool->getSize(row->pool->getRank() - 1)))
         return at(op, std::move(error));
-    if (where || columns == view.type.getPoolColumns(op.getPart())) {
+    if (view.type.getPoolColumns(op.getPart()) ==
+        view.type.getPartDim(op.getPart())) {
       writeRow(*row->pool, row->indices, columns, r, hasFloats(type), elements,
                where.value_or(Columns()));
       continue;

@@ -32,3 +32,12 @@ func.func @f(%x: tensor<16x40xf32>) {
   %m = fi_tile.block_max %x block 16 : tensor<16x40xf32>
   return
 }
+
+// -----
+
+!kv = !fi.ragged_kv<2x32x!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>>
+func.func @f(%x: tensor<16x16xi8>, %kv: !kv, %it: !fi_tile.item, %t: index) {
+  // expected-error @below {{'fi_tile.store_kv' op expected whole rows where two codes share a byte, but got columns of '!fi.ragged_kv<2x32x!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>>' [TILE5]}}
+  fi_tile.store_kv keys %x, %kv[%it, %t] from %t step 1 : tensor<16x16xi8>, !kv
+  return
+}

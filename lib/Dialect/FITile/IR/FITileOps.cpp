@@ -432,6 +432,12 @@ LogicalResult LoadKVOp::verify() {
 }
 
 LogicalResult StoreKVOp::verify() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  if (getFirst() &&
+      view.getPoolColumns(getPart()) != view.getPartDim(getPart()))
+    return emitOpError("expected whole rows where two codes share a byte, but "
+                       "got columns of ")
+           << getView().getType() << " [TILE5]";
   return verifyKV(*this, getView(), getPart(), tileType(getTile()),
                   /*load=*/false, getFirst(), getStep());
 }
