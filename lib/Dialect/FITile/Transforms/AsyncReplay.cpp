@@ -67,6 +67,15 @@ bool fi::tile::mayCopyNothing(Operation *op) {
   return copy && copy.getValid();
 }
 
+ArrayRef<Operation *> ReplayedOps::of(Block &block) {
+  auto [entry, isNew] = known.try_emplace(&block);
+  if (isNew)
+    for (Operation &op : block)
+      if (op.getNumRegions() > 0 || isReplayed(&op))
+        entry->second.push_back(&op);
+  return entry->second;
+}
+
 LogicalResult
 fi::tile::forEachTrips(ForItemsOp items,
                        llvm::function_ref<bool(Operation *)> matters,
@@ -100,8 +109,13 @@ namespace {
 
 class ChannelReplay {
 public:
-  ChannelReplay(ChannelFindings &findings, LoopTrips trips)
-      : findings(findings), trips(std::move(trips)) {}
+  ChannelReplay(ChannelFindings &findings, ReplayedOps &ops, LoopTrips trips)
+      : findings(findings), ops(ops), trips(std::move(trips)) {}
+
+  static bool isReplayed(Operation *op) {
+    return usesChannel(op) || isa<CopyRowsOp, CopyKVOp, WriteOp>(op) ||
+           !getReadBuffers(op).empty();
+  }
 
   LogicalResult run(ForItemsOp items) {
     for (int round = 0; round < 2; ++round) {
@@ -151,8 +165,8 @@ private:
   }
 
   LogicalResult replay(Block &block) {
-    for (Operation &op : block)
-      if (failed(replay(&op)))
+    for (Operation *op : ops.of(block))
+      if (failed(replay(op)))
         return failure();
     return success();
   }
@@ -282,6 +296,7 @@ private:
   }
 
   ChannelFindings &findings;
+  ReplayedOps &ops;
   LoopTrips trips;
   llvm::MapVector<Value, Ring> rings;
   llvm::DenseMap<Value, std::pair<Value, int64_t>> buffers;
@@ -323,7 +338,8 @@ LogicalResult fi::tile::replayChannels(ForItemsOp items,
   auto matters = [](Operation *op) {
     return usesChannel(op) || !getReadBuffers(op).empty();
   };
+  ReplayedOps ops(ChannelReplay::isReplayed);
   return forEachTrips(items, matters, [&](LoopTrips trips) {
-    return ChannelReplay(findings, std::move(trips)).run(items);
+    return ChannelReplay(findings, ops, std::move(trips)).run(items);
   });
 }

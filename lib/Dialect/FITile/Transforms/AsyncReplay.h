@@ -18,6 +18,7 @@
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include <vector>
 
 namespace fi::tile {
 
@@ -46,6 +47,21 @@ std::string describeChannel(mlir::Value channel);
 llvm::SmallVector<mlir::Value, 2> getReadBuffers(mlir::Operation *op);
 /// Whether a copy may be of nothing: where its tile is past the last one.
 bool mayCopyNothing(mlir::Operation *op);
+
+/// The ops of a block that a replay does something for. Most are not among
+/// them, and a replay goes through a block again and again.
+class ReplayedOps {
+public:
+  using Predicate = bool (*)(mlir::Operation *);
+  explicit ReplayedOps(Predicate isReplayed) : isReplayed(isReplayed) {}
+
+  /// In order; valid as long as this is.
+  llvm::ArrayRef<mlir::Operation *> of(mlir::Block &block);
+
+private:
+  Predicate isReplayed;
+  llvm::DenseMap<mlir::Block *, std::vector<mlir::Operation *>> known;
+};
 
 /// Plays what is within `items` for every combination of trips of the loops
 /// that hold something which `matters`.

@@ -40,7 +40,15 @@ namespace {
 
 class SlotReplay {
 public:
-  explicit SlotReplay(LoopTrips trips) : trips(std::move(trips)) {}
+  SlotReplay(ReplayedOps &ops, LoopTrips trips)
+      : ops(ops), trips(std::move(trips)) {}
+
+  /// Events, and what numbers of slots come from.
+  static bool isReplayed(Operation *op) {
+    return isEvent(op) || (isa<arith::ArithDialect>(op->getDialect()) &&
+                           op->getNumResults() == 1 &&
+                           op->getResult(0).getType().isIntOrIndex());
+  }
 
   LogicalResult run(ForItemsOp items) {
     bool hasGroups =
@@ -287,8 +295,8 @@ private:
   }
 
   LogicalResult replay(Block &block) {
-    for (Operation &op : block)
-      if (failed(replay(&op)))
+    for (Operation *op : ops.of(block))
+      if (failed(replay(op)))
         return failure();
     return success();
   }
@@ -343,6 +351,7 @@ private:
     return success();
   }
 
+  ReplayedOps &ops;
   LoopTrips trips;
   llvm::MapVector<Place, Slot> slots;
   llvm::DenseMap<Value, Place> places;
@@ -353,7 +362,8 @@ private:
 } // namespace
 
 LogicalResult fi::tile::replaySlots(ForItemsOp items) {
+  ReplayedOps ops(SlotReplay::isReplayed);
   return forEachTrips(items, isEvent, [&](LoopTrips trips) {
-    return SlotReplay(std::move(trips)).run(items);
+    return SlotReplay(ops, std::move(trips)).run(items);
   });
 }
