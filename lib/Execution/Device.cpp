@@ -44,7 +44,7 @@ Expected<std::shared_ptr<Device>> Device::open(StringRef backend) {
       if (!option.empty())
         wanted += "," + option.str();
     made->driver = made->emulator =
-        fi_emulator_driver((*chip)->name.str().c_str(), wanted.c_str());
+        fi_emulator_driver((*chip)->chip.str().c_str(), wanted.c_str());
     if (!made->emulator)
       return createStringError("backend '" + backend +
                                "': " + fi_emu_last_error());

@@ -77,10 +77,48 @@ static bool isForGPU(StringRef manifest) {
   return target && target->getString("kind") == StringRef("cuda");
 }
 
+/// Where the package for the device is that `backend` names: a part of one for
+/// several targets, or `path` itself.
+static Expected<std::string> findPart(StringRef path, StringRef backend) {
+  auto manifest = readFile(inDirectory(path, "manifest.json"));
+  if (!manifest)
+    return manifest.takeError();
+  auto json = llvm::json::parse((*manifest)->getBuffer());
+  if (!json) {
+    llvm::consumeError(json.takeError());
+    return path.str(); // whoever reads it says what is wrong
+  }
+  const llvm::json::Object *object = json->getAsObject();
+  if (!object || !object->get("targets"))
+    return path.str();
+  if (!backend.empty() && !Device::isName(backend))
+    return createStringError("backend: a package for GPUs runs on cuda or "
+                             "emulated:CHIP, but got '" +
+                             backend + "'");
+  auto device = Device::open(backend.empty() ? "cuda" : backend);
+  if (!device)
+    return device.takeError();
+  fi_package *package = nullptr;
+  if (fi_package_open(path.str().c_str(), &package) != FI_OK)
+    return getRuntimeError();
+  const char *target = nullptr;
+  fi_status status =
+      fi_package_target(package, (*device)->getHandle(), &target);
+  std::string part = target ? inDirectory(path, target) : "";
+  fi_package_release(package);
+  if (status != FI_OK)
+    return getRuntimeError();
+  return part;
+}
+
 Expected<std::unique_ptr<Executor>>
-Executor::openPackage(StringRef path, const ExecutorOptions &options,
+Executor::openPackage(StringRef directory, const ExecutorOptions &options,
                       StringRef backend) {
   Stopwatch watch;
+  auto part = findPart(directory, backend);
+  if (!part)
+    return part.takeError();
+  StringRef path = *part;
   fi_package *package = nullptr;
   if (fi_package_open(path.str().c_str(), &package) != FI_OK)
     return getRuntimeError();

@@ -103,7 +103,23 @@ fi_status fi_package_load(fi_package *package, fi_device *device) {
     return nullPointer("fi_package_load", package ? "device" : "package");
   return guarded("package", [&] {
     const Module *module;
-    return loadPackage(*package, *device, &module);
+    fi_package *chosen;
+    FI_TRY(chooseVariant(*package, device, &chosen));
+    return loadPackage(*chosen, *device, &module);
+  });
+}
+
+fi_status fi_package_target(fi_package *package, const fi_device *device,
+                            const char **target) {
+  if (!package || !target)
+    return nullPointer("fi_package_target", package ? "target" : "package");
+  *target = nullptr;
+  return guarded("package", [&] {
+    fi_package *chosen;
+    FI_TRY(chooseVariant(*package, device, &chosen));
+    const Manifest &m = chosen->manifest;
+    *target = m.onDevice() ? m.chip.c_str() : m.targetKind.c_str();
+    return FI_OK;
   });
 }
 

@@ -72,7 +72,8 @@ static cl::opt<std::string> targetText(
         "vectors of --vector-bits (cpu); this machine's GPU (cuda, and "
         "native with --fi-to-ptx); an NVIDIA chip (sm_75, sm_80, "
         "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
-        "sm_121a), or all of them (all, for --fi-to-ptx with a directory); "
+        "sm_121a), several of them (sm_80,sm_90a; all), for --fi-to-ptx and "
+        "--fi-to-package with a directory; "
         "an attribute, for example "
         "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
         "module's fi.target, else native)"));
@@ -223,21 +224,30 @@ static void printReports(const gpu::CompiledPackage &package) {
   }
 }
 
-static Error runForGPU(mlir::ModuleOp module) {
+static constexpr llvm::StringLiteral kNoProgram =
+    "expected a module with an fi.program (or, at a later level, with its "
+    "fi_tile.package), but got none";
+
+static gpu::CompileOptions getGPUOptions() {
   gpu::CompileOptions options;
   if (optLevel.getNumOccurrences())
     options.emit.optLevel = optLevel;
   options.emit.ptx = ptxVersion;
   options.emit.locations = !noLocations;
+  // PTX alone does not need ptxas.
+  options.assemble = (action == Action::Package && !noCubin) ||
+                     action == Action::Manifest || printResources;
+  // What is asked for here is what the compiler makes, not what it once made.
+  options.cache.enabled = false;
+  return options;
+}
+
+static Error runForGPU(mlir::ModuleOp module) {
+  gpu::CompileOptions options = getGPUOptions();
   bool isPackage = action == Action::Package;
   if (isPackage)
     if (Error error = checkPackageDirectory(outputPath))
       return error;
-  // PTX alone does not need ptxas.
-  options.assemble =
-      (isPackage && !noCubin) || action == Action::Manifest || printResources;
-  // What is asked for here is what the compiler makes, not what it once made.
-  options.cache.enabled = false;
   std::string text;
   llvm::raw_string_ostream os(text);
   if (action == Action::LLVMIR) {
@@ -250,9 +260,7 @@ static Error runForGPU(mlir::ModuleOp module) {
     printReports(*package);
     if (action != Action::PTX && action != Action::Assembly &&
         package->manifest.empty())
-      return createStringError(
-          "expected a module with an fi.program (or, at a later level, with "
-          "its fi_tile.package), but got none");
+      return createStringError(kNoProgram);
     if (isPackage) {
       if (!package->cubinMissing.empty() && !noCubin)
         llvm::errs() << "fi-translate: note: the package has no machine code: "
@@ -264,19 +272,62 @@ static Error runForGPU(mlir::ModuleOp module) {
   return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
 }
 
-/// PTX for every chip: DIR/sm_80.ptx and so on. What a chip cannot do does not
+/// The chips of `sm_80,sm_90a` or of `all`, none of nothing.
+static Expected<std::vector<const sm::Target *>> getChips(StringRef text) {
+  std::vector<const sm::Target *> chips;
+  if (text == "all") {
+    for (const sm::Target &chip : sm::getTargets())
+      chips.push_back(&chip);
+    return chips;
+  }
+  for (StringRef name : llvm::split(text, ',')) {
+    if (text.empty())
+      break;
+    auto chip = sm::find(name);
+    if (!chip)
+      return createStringError("--target: " + llvm::toString(chip.takeError()));
+    if (llvm::is_contained(chips, *chip))
+      return createStringError("--target: expected each target once, but got " +
+                               name + " twice");
+    chips.push_back(*chip);
+  }
+  return chips;
+}
+
+/// One package for several chips. What one of them cannot do is an error.
+static Error packageForAll(mlir::ModuleOp module,
+                           llvm::ArrayRef<const sm::Target *> chips) {
+  if (Error error = checkPackageDirectory(outputPath))
+    return error;
+  std::vector<std::pair<const sm::Target *, gpu::CompiledPackage>> packages;
+  for (const sm::Target *chip : chips) {
+    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), *chip));
+    auto package = gpu::compileForGPU(module, programName, getGPUOptions());
+    if (!package)
+      return createStringError(chip->name + ": " +
+                               llvm::toString(package.takeError()));
+    if (package->manifest.empty())
+      return createStringError(kNoProgram);
+    printReports(*package);
+    packages.emplace_back(chip, std::move(*package));
+  }
+  return gpu::writePackages(packages, outputPath);
+}
+
+/// PTX for each chip: DIR/sm_80.ptx and so on. What a chip cannot do does not
 /// stop the others.
-static Error runForAll(mlir::ModuleOp module) {
+static Error runForAll(mlir::ModuleOp module,
+                       llvm::ArrayRef<const sm::Target *> chips) {
   if (std::error_code code = llvm::sys::fs::create_directories(outputPath))
     return createStringError("cannot make '" + outputPath +
                              "': " + code.message());
   std::string directory = outputPath, failures;
-  for (const sm::Target &chip : sm::getTargets()) {
-    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), chip));
-    outputPath = inDirectory(directory, (chip.name + ".ptx").str());
+  for (const sm::Target *chip : chips) {
+    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), *chip));
+    outputPath = inDirectory(directory, (chip->name + ".ptx").str());
     if (Error error = runForGPU(module))
       failures += (failures.empty() ? "" : "\nfi-translate: error: ") +
-                  (chip.name + ": " + llvm::toString(std::move(error))).str();
+                  (chip->name + ": " + llvm::toString(std::move(error))).str();
   }
   return failures.empty() ? Error::success() : createStringError(failures);
 }
@@ -289,10 +340,16 @@ static Error runTool() {
   if (isPackage && outputPath == "-")
     return createStringError("--fi-to-package: expected -o with a directory, "
                              "but got none");
-  bool isForAll = targetText == "all";
-  if (isForAll && (action != Action::PTX || outputPath == "-"))
-    return createStringError("--target=all: expected --fi-to-ptx and -o with a "
-                             "directory");
+  bool isForAll =
+      targetText == "all" || (StringRef(targetText).contains(',') &&
+                              !StringRef(targetText).starts_with("#"));
+  if (isForAll && ((action != Action::PTX && !isPackage) || outputPath == "-"))
+    return createStringError("--target=" + targetText +
+                             ": expected --fi-to-ptx or --fi-to-package and -o "
+                             "with a directory");
+  auto chips = getChips(isForAll ? targetText.getValue() : "");
+  if (!chips)
+    return chips.takeError();
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
@@ -320,7 +377,8 @@ static Error runTool() {
     (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(&context));
 
   if (isForAll)
-    return runForAll(*module);
+    return isPackage ? packageForAll(*module, *chips)
+                     : runForAll(*module, *chips);
   auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
   if (attr && attr.getChip())
     return runForGPU(*module);

@@ -535,6 +535,52 @@ void buildBytesToHalves(Builder &b) {
   b.inst.fn = bytesToHalves;
 }
 
+/// Numbers of e2m1 by their codes without the sign, and the least magnitudes
+/// that round to each: ties go to even codes, so where one does, to it.
+constexpr double fours[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+uint32_t toFour(double v) {
+  if (v != v)
+    return 7; // the largest
+  uint32_t code = 7;
+  double a = std::fabs(v);
+  for (uint32_t c = 0; c < 7; ++c) {
+    double middle = (fours[c] + fours[c + 1]) / 2;
+    if (a < middle || (a == middle && c % 2 == 0)) {
+      code = c;
+      break;
+    }
+  }
+  return (std::signbit(v) ? 8u : 0u) | code;
+}
+/// d = {a, b}: a in the upper half of a byte.
+void pairOfFours(Warp &w, const Inst &in, uint32_t m) {
+  const float *a = slot<float>(w, in.o[1]), *b = slot<float>(w, in.o[2]);
+  bool relu = in.aux;
+  auto convert = [&](float v) { return relu && v < 0 ? 0 : toFour(double(v)); };
+  lanes(w.r32(in.o[0]), m,
+        [&](unsigned i) { return convert(a[i]) << 4 | convert(b[i]); });
+}
+void foursToHalves(Warp &w, const Inst &in, uint32_t m) {
+  const uint32_t *a = w.r32(in.o[1]);
+  bool relu = in.aux;
+  auto convert = [&](uint32_t code) {
+    double v = code & 8 ? -fours[code & 7] : fours[code & 7];
+    return narrow(v, Narrow::F16, Rounding::Nearest, relu, false);
+  };
+  lanes(w.r32(in.o[0]), m, [&](unsigned i) {
+    return convert(a[i] >> 4 & 15) << 16 | convert(a[i] & 15);
+  });
+}
+void buildFours(Builder &b) {
+  b.inst.aux = 0;
+  bool widens = false;
+  for (std::string_view g : b.match.groups) {
+    b.inst.aux |= g == "relu";
+    widens |= g == "f16x2";
+  }
+  b.inst.fn = widens ? foursToHalves : pairOfFours;
+}
+
 /// cvt.pack.sat: two s32 to narrower integers, above what c has.
 void packSat(Warp &w, const Inst &in, uint32_t m) {
   Type t = Type(in.aux);
@@ -576,6 +622,9 @@ const Row rows[] = {
      buildHalvesToBytes},
     {"cvt", "rn [relu] f16x2 e4m3x2|e5m2x2", "=b32 b16", 78, 89,
      buildBytesToHalves},
+    {"cvt", "rn satfinite [relu] e2m1x2 f32", "=b8 f32 f32", 86, 100,
+     buildFours},
+    {"cvt", "rn [relu] f16x2 e2m1x2", "=b32 b8", 86, 100, buildFours},
     {"cvt", "pack sat u16|s16 s32", "=b32 b32 b32", 65, 72, buildPackSat},
     {"cvt", "pack sat u8|s8 s32 b32", "=b32 b32 b32 b32", 65, 72, buildPackSat},
 };

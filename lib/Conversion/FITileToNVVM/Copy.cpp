@@ -65,6 +65,15 @@ void NVVMLowering::copyRows(
   auto binary = [&](auto tag, Value x, int64_t y) -> Value {
     return decltype(tag)::create(b, loc, x, i32(y));
   };
+  // Without asynchronous copies chunks go through registers: several are on
+  // their way at once.
+  constexpr size_t kMostStaged = 8;
+  SmallVector<std::pair<Value, Value>, kMostStaged> staged;
+  auto storeStaged = [&] {
+    for (auto [words, target] : staged)
+      storeChunk(chunks, words, target);
+    staged.clear();
+  };
   Value first;
   for (int64_t turn = 0; turn < chunks.getTurns(); ++turn) {
     OpBuilder::InsertionGuard guard(b);
@@ -88,7 +97,10 @@ void NVVMLowering::copyRows(
       place = arith::AddIOp::create(
           b, loc, binary(arith::MulIOp(), from, layout.getPitch()), column);
     }
-    if ((turn + 1) * chunks.threads > chunks.total) {
+    bool isPartial = (turn + 1) * chunks.threads > chunks.total;
+    if (isPartial) {
+      // What waits does so for all threads.
+      storeStaged();
       Value wanted =
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                 chunkNumber(chunks, turn), i32(chunks.total));
@@ -117,14 +129,44 @@ void NVVMLowering::copyRows(
       column = arith::SelectOp::create(b, loc, real, chunk, i32(0));
     }
     Value bytes = arith::MulIOp::create(b, loc, column, i32(chunks.bytes));
+    Value source = pointerTo(row, turn, fromI32(bytes));
+    if (!has(sm::CpAsync)) {
+      Value words = loadChunk(chunks, source, size);
+      if (isPartial)
+        storeChunk(chunks, words, target);
+      else
+        staged.push_back({words, target});
+      if (staged.size() == kMostStaged)
+        storeStaged();
+      continue;
+    }
     // Only whole chunks of 16 bytes can pass by the first cache.
     auto cache = chunks.bytes == kChunkBytes ? NVVM::LoadCacheModifierKind::CG
                                              : NVVM::LoadCacheModifierKind::CA;
     NVVM::CpAsyncOp::create(
-        b, loc, target, pointerTo(row, turn, fromI32(bytes)),
-        b.getI32IntegerAttr(chunks.bytes),
+        b, loc, target, source, b.getI32IntegerAttr(chunks.bytes),
         NVVM::LoadCacheModifierKindAttr::get(b.getContext(), cache), size);
   }
+  storeStaged();
+}
+
+/// The words of a chunk; zeros where `size`, if given, is none.
+Value NVVMLowering::loadChunk(const ChunkMap &chunks, Value source,
+                              Value size) {
+  auto type = VectorType::get({chunks.bytes / 4}, b.getI32Type());
+  Value words = LLVM::LoadOp::create(b, loc, type, source,
+                                     /*alignment=*/chunks.bytes);
+  if (!size)
+    return words;
+  Value isReal =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, i32(0));
+  Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return arith::SelectOp::create(b, loc, isReal, words, zeros);
+}
+
+void NVVMLowering::storeChunk(const ChunkMap &chunks, Value words,
+                              Value target) {
+  LLVM::StoreOp::create(b, loc, words, target, /*alignment=*/chunks.bytes);
 }
 
 LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {

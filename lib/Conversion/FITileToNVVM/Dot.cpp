@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// mma.sync.m16n8k16 on fragments of f16 or bf16. Those of the first operand are
-// in registers, or are read with ldmatrix like those of the second.
+// mma.sync.m16n8k16 on fragments of f16 or bf16, or m16n8k8 of f16 twice. Those
+// of the first operand are in registers, or are read with ldmatrix like those
+// of the second.
 //
 //===----------------------------------------------------------------------===//
 
@@ -162,6 +163,31 @@ NVVMLowering::MatrixRows NVVMLowering::locateSecond(DotOp op, BufType type) {
                         /*chunkBit=*/transpose ? 0 : 1);
 }
 
+/// One instruction; where its k is 8, which takes the first half of the
+/// registers of each operand, and then the second, two.
+void NVVMLowering::multiplyHalves(Type element, ArrayRef<Value> x,
+                                  ArrayRef<Value> y,
+                                  std::array<Value, 4> &sum) {
+  auto resultType = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  NVVM::MMATypes kind =
+      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  size_t parts = has(sm::MmaF16K16) ? 1 : 2;
+  for (size_t part = 0; part < parts; ++part) {
+    auto half = [&](ArrayRef<Value> words) {
+      return words.slice(part * words.size() / parts, words.size() / parts);
+    };
+    Value result = NVVM::MmaOp::create(
+        b, loc, resultType, half(x), half(y), ValueRange(sum),
+        ArrayRef<int64_t>{16, kMmaN, kMmaK / static_cast<int64_t>(parts)},
+        std::nullopt, std::nullopt, std::array<NVVM::MMATypes, 2>{kind, kind},
+        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                       NVVM::MMALayout::col});
+    for (int64_t i = 0; i < 4; ++i)
+      sum[i] = LLVM::ExtractValueOp::create(b, loc, result, i);
+  }
+}
+
 LogicalResult NVVMLowering::lowerDot(DotOp op) {
   auto second = dyn_cast<BufType>(op.getB().getType());
   ShapedTile a(op.getA().getType()), second_(op.getB().getType());
@@ -182,7 +208,8 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
     return op.emitOpError("expected a product whose rows all ")
            << schedule.getWarps() << " warps share, in accumulators, but got "
            << op.getType();
-  if (element.isF32() || element != second_.element)
+  if (element.isF32() || element != second_.element ||
+      (element.isBF16() && !has(sm::MmaBF16)))
     return lowerDotF32(op);
   FragAttr frag = layout.getFrag();
   int64_t repRows = frag.getRepRows(), repColumns = frag.getRepColumns();
@@ -221,11 +248,6 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
     return words;
   };
 
-  MLIRContext *context = b.getContext();
-  auto resultType = LLVM::LLVMStructType::getLiteral(
-      context, SmallVector<Type>(4, b.getF32Type()));
-  NVVM::MMATypes kind =
-      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<SmallVector<Value>> firsts;
     for (int64_t block = 0; block < repRows; ++block)
@@ -242,14 +264,7 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
                                      operandWord(words[2 * next + 1])};
         for (int64_t block = 0; block < repRows; ++block) {
           auto &sum = sums[block * repColumns + column + next];
-          Value result = NVVM::MmaOp::create(
-              b, loc, resultType, firsts[block], bWords, ValueRange(sum),
-              ArrayRef<int64_t>{16, kMmaN, kMmaK}, std::nullopt, std::nullopt,
-              std::array<NVVM::MMATypes, 2>{kind, kind},
-              std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                             NVVM::MMALayout::col});
-          for (int64_t i = 0; i < 4; ++i)
-            sum[i] = LLVM::ExtractValueOp::create(b, loc, result, i);
+          multiplyHalves(element, firsts[block], bWords, sum);
         }
       }
     }

@@ -21,7 +21,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "NVVMLowering.h"
-#include "fi/Target/SMTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -106,10 +105,7 @@ std::pair<Value, Value> NVVMLowering::splitCodes(Value word, Type code,
   bool hasMantissaOfTwo = isa<Float8E5M2Type>(code);
   if (isHalf && hasMantissaOfTwo)
     return {mask(up(word, 8), 0xff00ff00), mask(word, 0xff00ff00)};
-  auto target = kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
-      kTargetAttr);
-  if (isHalf && target && target.getChip() &&
-      target.getChip()->has(sm::CvtFP8)) {
+  if (isHalf && has(sm::CvtFP8)) {
     auto pair = VectorType::get({2}, element);
     auto convert = [&](Value two) -> Value {
       Value narrow = arith::TruncIOp::create(b, loc, b.getI16Type(), two);
@@ -203,6 +199,11 @@ LogicalResult NVVMLowering::lowerDotCodes(DotOp op) {
   int64_t repRows = frag.getRepRows();
   Atom wanted = transpose ? Atom::MmaC : Atom::MmaC8;
   int64_t dim = transpose ? a.columns : bBuffer.getColumns();
+  if (element.isBF16() && !has(sm::MmaBF16))
+    return op.emitOpError(
+               "expected a target with mma.sync of bf16 for products "
+               "of bf16 and codes, but got ")
+           << chip.name.str() << "; widen both operands to f32";
   if (static_cast<bool>(aBuffer) != transpose || dim % 16 != 0 ||
       frag.getAtom() != wanted)
     return op.emitOpError(
@@ -221,21 +222,9 @@ LogicalResult NVVMLowering::lowerDotCodes(DotOp op) {
                ? LLVM::BitcastOp::create(b, loc, pair, word).getResult()
                : word;
   };
-  MLIRContext *context = b.getContext();
-  auto resultType = LLVM::LLVMStructType::getLiteral(
-      context, SmallVector<Type>(4, b.getF32Type()));
-  NVVM::MMATypes kind =
-      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   auto multiply = [&](ArrayRef<Value> x, ArrayRef<Value> y,
                       std::array<Value, 4> &sum) {
-    Value result = NVVM::MmaOp::create(
-        b, loc, resultType, x, y, ValueRange(sum),
-        ArrayRef<int64_t>{16, kMmaN, kMmaK}, std::nullopt, std::nullopt,
-        std::array<NVVM::MMATypes, 2>{kind, kind},
-        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                       NVVM::MMALayout::col});
-    for (int64_t i = 0; i < 4; ++i)
-      sum[i] = LLVM::ExtractValueOp::create(b, loc, result, i);
+    multiplyHalves(element, x, y, sum);
   };
 
   Sums sums = takeSums(op);

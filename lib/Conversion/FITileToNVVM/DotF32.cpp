@@ -11,6 +11,9 @@
 // which the products but that of both low parts are added: what is left out is
 // below 2^-21 of the product.
 //
+// Targets without tf32 multiply and add by fma: lanes tell one another the
+// elements of fragments, which lie as for the instruction.
+//
 // A product sums over k in any order, as long as both operands are in the same:
 // lane t of a quad takes columns 2t and 2t + 1 of a block where the instruction
 // counts them as t and t + 4. Accumulators are first operands where they lie
@@ -70,6 +73,49 @@ NVVMLowering::Split NVVMLowering::split(ArrayRef<Value> values, bool isExact) {
     result.low.push_back(round(rest));
   }
   return result;
+}
+
+Value NVVMLowering::fromLane(Value value, Value from) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, from,
+                              i32(kLanes - 1), NVVM::ShflKind::idx, UnitAttr());
+}
+
+/// Lane j of each quad has the columns of a block that the instruction would
+/// count as j and j + 4 (or, of half a block, as j).
+NVVMLowering::Spread NVVMLowering::spreadFirst(ArrayRef<Value> values) {
+  Spread spread;
+  for (int64_t j = 0; j < kQuad; ++j) {
+    Value from;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(entry.saveInsertionPoint());
+      from =
+          add32(arith::AndIOp::create(b, loc, lane32, i32(kLanes - kQuad)), j);
+    }
+    for (size_t column = 0; 2 * column < values.size(); ++column)
+      spread.push_back({fromLane(values[2 * column], from),
+                        fromLane(values[2 * column + 1], from)});
+  }
+  return spread;
+}
+
+/// Columns 2t and 2t + 1 of the product, which are of quads 2t and 2t + 1.
+NVVMLowering::Spread NVVMLowering::spreadSecond(ArrayRef<Value> values) {
+  Spread spread;
+  for (int64_t j = 0; j < kQuad; ++j) {
+    Value even, odd;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(entry.saveInsertionPoint());
+      Value inQuad = arith::RemUIOp::create(b, loc, lane32, i32(kQuad));
+      Value first = arith::MulIOp::create(b, loc, inQuad, i32(2 * kQuad));
+      even = add32(first, j);
+      odd = add32(first, kQuad + j);
+    }
+    for (Value value : values)
+      spread.push_back({fromLane(value, even), fromLane(value, odd)});
+  }
+  return spread;
 }
 
 /// `row` is the lane's, and decides the swizzle by its low three bits;
@@ -275,13 +321,33 @@ LogicalResult NVVMLowering::lowerDotF32(DotOp op) {
   };
 
   Sums sums = takeSums(op);
+  bool hasTF32 = has(sm::MmaTF32);
+  auto multiplyByParts = [&](const Split &x, const Split &y,
+                             std::array<Value, 4> &sum) {
+    // Small ones first.
+    if (!x.low.empty())
+      multiply(x.low, y.high, sum);
+    if (!y.low.empty())
+      multiply(x.high, y.low, sum);
+    multiply(x.high, y.high, sum);
+  };
+  auto multiplySpread = [&](const Spread &x, const Spread &y,
+                            std::array<Value, 4> &sum) {
+    for (auto [xs, ys] : llvm::zip_equal(x, y))
+      for (int64_t i = 0; i < 4; ++i)
+        sum[i] = LLVM::FMAOp::create(b, loc, xs[i / 2], ys[i % 2], sum[i]);
+  };
   for (int64_t step = 0; step * 2 * kBlock < depth; ++step) {
     SmallVector<SmallVector<Split>> splits(repRows);
+    SmallVector<SmallVector<Spread>> spreads(repRows);
     for (int64_t row = 0; row < repRows; ++row) {
       SmallVector<SmallVector<Value>> byBlock;
       firsts(row, step, byBlock);
       for (SmallVector<Value> &values : byBlock)
-        splits[row].push_back(split(values, !aElement.isF32()));
+        if (hasTF32)
+          splits[row].push_back(split(values, !aElement.isF32()));
+        else
+          spreads[row].push_back(spreadFirst(values));
     }
     SmallVector<Value> words;
     for (int64_t column = 0; column < repColumns; ++column) {
@@ -290,17 +356,20 @@ LogicalResult NVVMLowering::lowerDotF32(DotOp op) {
                                          column * kBlock * bPitch, false)
                           : loadMatrices(bMatrices, column,
                                          step * 2 * kBlock * bPitch, true);
-      for (size_t i = 0; i < splits.front().size(); ++i) {
-        Split y = split(second(column, 2 * step + i, words), !bElement.isF32());
-        for (int64_t row = 0; row < repRows; ++row) {
-          Split &x = splits[row][i];
-          auto &sum = sums[row * repColumns + column];
-          // Small ones first.
-          if (!x.low.empty())
-            multiply(x.low, y.high, sum);
-          if (!y.low.empty())
-            multiply(x.high, y.low, sum);
-          multiply(x.high, y.high, sum);
+      size_t blocks = std::max(splits.front().size(), spreads.front().size());
+      for (size_t i = 0; i < blocks; ++i) {
+        SmallVector<Value> values = second(column, 2 * step + i, words);
+        auto sumOf = [&](int64_t row) -> std::array<Value, 4> & {
+          return sums[row * repColumns + column];
+        };
+        if (hasTF32) {
+          Split y = split(values, !bElement.isF32());
+          for (int64_t row = 0; row < repRows; ++row)
+            multiplyByParts(splits[row][i], y, sumOf(row));
+        } else {
+          Spread y = spreadSecond(values);
+          for (int64_t row = 0; row < repRows; ++row)
+            multiplySpread(spreads[row][i], y, sumOf(row));
         }
       }
     }

@@ -176,6 +176,37 @@ LogicalResult NVVMLowering::lowerElementwise(Operation *op) {
   return success();
 }
 
+/// Codes of f8E4M3FN, or of f4E2M1FN in the low half of a byte each, as f16:
+/// an instruction takes two.
+Value NVVMLowering::fromCodesByPairs(Value bytes, bool isFour) {
+  int64_t count = cast<VectorType>(bytes.getType()).getNumElements();
+  auto pair = VectorType::get({2}, b.getF16Type());
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < count; i += 2) {
+    Value two;
+    if (isFour) {
+      Value low = extract(bytes, i),
+            high = extract(bytes, std::min(i + 1, count - 1));
+      Value four = arith::ConstantIntOp::create(b, loc, 4, 8);
+      two = arith::OrIOp::create(b, loc, low,
+                                 arith::ShLIOp::create(b, loc, high, four));
+      two = arith::ExtUIOp::create(b, loc, b.getI16Type(), two);
+    } else {
+      two = LLVM::BitcastOp::create(
+          b, loc, b.getI16Type(),
+          shuffle(bytes, {i, std::min(i + 1, count - 1)}));
+    }
+    StringRef name = isFour ? "llvm.nvvm.e2m1x2.to.f16x2.rn"
+                            : "llvm.nvvm.e4m3x2.to.f16x2.rn";
+    Value converted =
+        LLVM::CallIntrinsicOp::create(b, loc, pair, b.getStringAttr(name), two)
+            .getResults();
+    for (int64_t j = 0; j < 2 && i + j < count; ++j)
+      numbers.push_back(extract(converted, j));
+  }
+  return fromElements(numbers);
+}
+
 /// The bits of f8E5M2 are the upper half of an f16. What is no number becomes
 /// some number (QNT7).
 Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
@@ -209,8 +240,12 @@ Value NVVMLowering::fromCodes(Value bytes, Type code, Type element) {
         b, loc, bits, constant(exponents, b.getI32IntegerAttr(1 << 22)));
     return toElement(arith::BitcastOp::create(b, loc, wide, bits));
   }
+  bool isFour = isa<Float4E2M1FNType>(code);
+  if ((isFour && has(sm::CvtFP4)) ||
+      (isa<Float8E4M3FNType>(code) && has(sm::CvtFP8)))
+    return toElement(fromCodesByPairs(bytes, isFour));
   Value bits = arith::ExtUIOp::create(b, loc, words, bytes);
-  if (isa<Float4E2M1FNType>(code)) {
+  if (isFour) {
     // From 1 on the exponent and the mantissa of an f16 but for a bias; below
     // there are 0 and the f16 0x3800.
     auto word = [&](int64_t value) -> Value {

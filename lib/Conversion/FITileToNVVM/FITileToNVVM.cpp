@@ -42,8 +42,8 @@ static constexpr llvm::StringLiteral kSharedSymbol = "fi_shared";
 enum CursorPart { kRange, kRangesEnd, kKey, kKeysEnd, kCursorParts };
 
 NVVMLowering::NVVMLowering(KernelOp kernel)
-    : kernel(kernel), schedule(kernel.getSchedule()), b(kernel),
-      loc(kernel.getLoc()), entry(kernel) {
+    : kernel(kernel), schedule(kernel.getSchedule()), chip(getChipOf(kernel)),
+      b(kernel), loc(kernel.getLoc()), entry(kernel) {
   globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
   sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
 }
@@ -290,6 +290,13 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
                     .getResult());
         return success();
       })
+      .Case<NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp>(
+          [&](Operation *op) {
+            // Copies through registers have ended where they stand.
+            if (has(sm::CpAsync))
+              b.clone(*op, map);
+            return success();
+          })
       .Case<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
           [](Operation *) { return success(); })
       .Default([&](Operation *op) { return lowerElementwise(op); });

@@ -21,6 +21,7 @@
 #ifndef FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H
 #define FI_LIB_CONVERSION_FITILETONVVM_NVVMLOWERING_H
 
+#include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -94,6 +95,7 @@ private:
   LogicalResult lowerMath(Operation *op);
   /// Codes (a vector of bytes) as numbers of f16, bf16 or f32.
   Value fromCodes(Value bytes, Type code, Type element);
+  Value fromCodesByPairs(Value bytes, bool isFour);
   Value combine(ReduceKind kind, Value a, Value b);
   Value combineAll(ReduceKind kind, llvm::SmallVector<Value> values);
   /// Combines with the lanes that differ in `bit`.
@@ -262,6 +264,8 @@ private:
   /// in bytes.
   void copyRows(BufType type, Value buffer,
                 llvm::function_ref<Value(Value, int64_t, Value)> pointerTo);
+  Value loadChunk(const ChunkMap &chunks, Value source, Value size);
+  void storeChunk(const ChunkMap &chunks, Value words, Value target);
   /// Rows of a tile of keys that lie one after another in memory, in one page,
   /// where each turn of all threads stays within such a run; else 0.
   int64_t getRun(KVViewTypeInterface view, BufType type, Value key);
@@ -303,6 +307,10 @@ private:
   using Sums = llvm::SmallVector<std::array<Value, 4>>;
   Sums takeSums(DotOp op);
   void giveSums(DotOp op, const Sums &sums);
+  /// Adds the product of fragments of 16 rows and 8 columns over 16 of f16 or
+  /// bf16.
+  void multiplyHalves(Type element, ArrayRef<Value> x, ArrayRef<Value> y,
+                      std::array<Value, 4> &sum);
   MatrixRows locateFirst(DotOp op, BufType type);
   MatrixRows locateSecond(DotOp op, BufType type);
 
@@ -333,6 +341,13 @@ private:
     std::array<Value, 4> pointers;
     bool swizzled = false;
   };
+  /// A fragment as its lanes need it for products without an instruction for
+  /// them: for each k, two rows of the first operand or two columns of the
+  /// second one.
+  using Spread = llvm::SmallVector<std::array<Value, 2>>;
+  Spread spreadFirst(ArrayRef<Value> values);
+  Spread spreadSecond(ArrayRef<Value> values);
+  Value fromLane(Value value, Value lane);
   BlockRows locateBlocks(SmemAttr layout, Value buffer, Value row,
                          Value columnBytes);
   llvm::SmallVector<Value> loadBlock(BlockRows &rows, int64_t block,
@@ -377,8 +392,12 @@ private:
     return arguments[llvm::cast<mlir::BlockArgument>(memref).getArgNumber()];
   }
 
+  /// Whether the target has a feature: nothing here asks which one it is.
+  bool has(sm::Feature feature) const { return chip.has(feature); }
+
   KernelOp kernel;
   ScheduleAttr schedule;
+  const sm::Target &chip;
   mlir::OpBuilder b;
   Location loc;
   mlir::LLVM::LLVMFuncOp function;

@@ -53,8 +53,6 @@ public:
   std::string tiles;
 
 private:
-  /// What code for programs and tiles needs that not every chip has.
-  llvm::Error checkChip();
   /// Whether kernels are in the placed form: with channels.
   bool isPlaced() {
     return module->walk([](tile::ChannelOp) { return WalkResult::interrupt(); })
@@ -95,30 +93,9 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
   if (!selected)
     return selected.takeError();
   module = std::move(*selected);
-  if (llvm::Error error = checkChip())
-    return error;
   if (!hasProgram)
     return llvm::Error::success();
   return runStage("fi", [](OpPassManager &pm) { buildPreparePipeline(pm); });
-}
-
-llvm::Error Lowering::checkChip() {
-  // Products are of f16, bf16 or, for f32 and types that differ, tf32.
-  auto isAble = [](const sm::Target &target) {
-    return target.has(sm::CpAsync) && target.has(sm::MmaF16K16) &&
-           target.has(sm::MmaBF16) && target.has(sm::MmaTF32);
-  };
-  if ((!hasProgram && module->getOps<tile::KernelOp>().empty()) ||
-      isAble(*chip))
-    return llvm::Error::success();
-  std::string able;
-  for (const sm::Target &target : sm::getTargets())
-    if (isAble(target))
-      able += (able.empty() ? "" : ", ") + target.name.str();
-  return makeError(*module,
-                   "expected a target with cp.async and mma.sync m16n8k16 for "
-                   "programs and kernels of level 2 (" +
-                       able + "), but got " + chip->name);
 }
 
 llvm::Error Lowering::lower() {

@@ -157,7 +157,7 @@ void fi::gpu::setTarget(tile::PackageOp package, const sm::Target &chip,
     features.push_back(feature->name);
   NamedAttrList target;
   target.set("kind", b.getStringAttr("cuda"));
-  target.set("chip", b.getStringAttr(chip.name));
+  target.set("chip", b.getStringAttr(chip.chip));
   target.set("ptx", b.getStringAttr(sm::formatPTX(ptx)));
   target.set("driver", b.getI64IntegerAttr(sm::getDriver(ptx)));
   target.set("features", b.getStrArrayAttr(features));

@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "PackageDirectory.h"
+#include "fi/ABI/KernelABI.h"
 #include "fi/Support/File.h"
 #include "fi/Target/PackageFiles.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace fi;
 using namespace fi::gpu;
@@ -53,6 +56,42 @@ Error fi::gpu::writePackage(const CompiledPackage &package,
                             StringRef directory) {
   return writePackageDirectory(directory, [&](StringRef temporary) {
     return writeFiles(package, temporary);
+  });
+}
+
+Error fi::gpu::writePackages(
+    llvm::ArrayRef<std::pair<const sm::Target *, CompiledPackage>> packages,
+    StringRef directory) {
+  llvm::json::Array chips;
+  for (auto &[chip, package] : packages)
+    chips.push_back(chip->name.str());
+  std::string program;
+  auto json = parseJson(packages.front().second.manifest, kManifest);
+  if (!json)
+    return json.takeError();
+  if (const llvm::json::Object *object = json->getAsObject())
+    program = object->getString("program").value_or("").str();
+  llvm::json::Object manifest{{"manifest", FI_MANIFEST_VERSION},
+                              {"abi", FI_ABI_VERSION},
+                              {"program", program},
+                              {"targets", std::move(chips)}};
+  return writePackageDirectory(directory, [&](StringRef temporary) -> Error {
+    for (auto &[chip, package] : packages) {
+      std::string part = inDirectory(temporary, chip->name);
+      if (std::error_code code = llvm::sys::fs::create_directory(part))
+        return llvm::createStringError("cannot make '" + part +
+                                       "': " + code.message());
+      if (Error error = writeFiles(package, part))
+        return error;
+    }
+    if (Error error = writeFile(
+            inDirectory(temporary, kManifest), [&](llvm::raw_ostream &os) {
+              os << llvm::formatv("{0:2}", llvm::json::Value(
+                                               llvm::json::Object(manifest)))
+                 << "\n";
+            }))
+      return error;
+    return writeChecksums(temporary, {kManifest});
   });
 }
 

@@ -143,7 +143,8 @@ typedef struct fi_package fi_package;
 typedef void *(*fi_symbol_lookup)(void *context, const char *symbol);
 
 /* Opens a package directory (manifest.json, and kernels.so for the cpu or
- * kernels.ptx and kernels.cubin for a GPU). Needs no GPU. */
+ * kernels.ptx and kernels.cubin for a GPU), or one with a package for each of
+ * several GPUs, of which a plan takes the one for its device. Needs no GPU. */
 FI_API fi_status fi_package_open(const char *path, fi_package **package);
 /* Opens a package whose code is in this process already. All symbols are looked
  * up before the function returns; the code must outlive the package. */
@@ -164,6 +165,11 @@ FI_API fi_status fi_package_from_code(const char *manifest, size_t length,
 /* Loads the code of a package for a GPU on a device, as the first plan there
  * does: assembling PTX takes its time. */
 FI_API fi_status fi_package_load(fi_package *package, fi_device *device);
+/* The target whose code a device takes ("sm_90a", or "cpu"): of a package for
+ * several the best that the device can run. The device may be NULL for a
+ * package of one target. The name lives as long as the package. */
+FI_API fi_status fi_package_target(fi_package *package, const fi_device *device,
+                                   const char **target);
 /* Gives the caller's reference back. Plans hold their own. NULL is fine. */
 FI_API void fi_package_release(fi_package *package);
 

@@ -12,6 +12,7 @@
 #include "Module.h"
 #include "../Package/Package.h"
 #include "../Support/Error.h"
+#include "Chip.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -21,35 +22,6 @@ namespace {
 
 /// Bytes of kernel parameters that every driver takes.
 constexpr size_t maxParamBytes = 4096;
-
-/// The number and the letter of sm_90a; the manifest has been checked.
-struct Chip {
-  int major = 0, minor = 0;
-  char letter = 0;
-
-  explicit Chip(const std::string &name) {
-    int number = 0, end = 0;
-    std::sscanf(name.c_str(), "sm_%d%n", &number, &end);
-    major = number / 10;
-    minor = number % 10;
-    letter = size_t(end) < name.size() ? name[end] : 0;
-  }
-
-  /// Machine code for a chip runs on it and on later ones of its family; with
-  /// an `a` on it alone.
-  bool machineCodeRunsOn(const fi_driver_device &info) const {
-    return info.compute_major == major &&
-           (letter == 'a' ? info.compute_minor == minor
-                          : info.compute_minor >= minor);
-  }
-  /// PTX is assembled for every later chip, unless a letter binds it.
-  bool textRunsOn(const fi_driver_device &info) const {
-    if (letter)
-      return machineCodeRunsOn(info);
-    return info.compute_major > major ||
-           (info.compute_major == major && info.compute_minor >= minor);
-  }
-};
 
 int32_t versionOfText(const std::string &ptx) {
   size_t at = ptx.find(".version");
@@ -154,19 +126,29 @@ fi_status checkParams(const Manifest &m) {
   return FI_OK;
 }
 
+bool hasMachineCode(const fi_package &package, const fi_device &device) {
+  return !package.cubin.empty() &&
+         Chip(package.manifest.cubinChip).machineCodeRunsOn(device.info);
+}
+bool hasText(const fi_package &package, const fi_device &device) {
+  return !package.ptx.empty() &&
+         Chip(package.manifest.chip).textRunsOn(device.info);
+}
+/// Of the text, times ten; 0 where nothing says it.
+int32_t getVersion(const fi_package &package) {
+  int32_t version = versionOfText(package.ptx);
+  return version ? version : package.manifest.ptxVersion;
+}
+
 fi_status loadCode(const fi_package &package, Module &module) {
   const fi_device &device = *module.device;
   const fi_driver &driver = *device.driver;
   const Manifest &m = package.manifest;
-  bool machineCode = !package.cubin.empty() &&
-                     Chip(m.cubinChip).machineCodeRunsOn(device.info);
-  if (!machineCode &&
-      (package.ptx.empty() || !Chip(m.chip).textRunsOn(device.info)))
+  bool machineCode = hasMachineCode(package, device);
+  if (!machineCode && !hasText(package, device))
     return otherChip(package, device);
   if (!machineCode) {
-    int32_t version = versionOfText(package.ptx);
-    if (!version)
-      version = m.ptxVersion;
+    int32_t version = getVersion(package);
     int32_t most = device.info.ptx_version;
     if (version && most && version > most)
       return fail(FI_UNSUPPORTED,
@@ -199,6 +181,45 @@ fi_status loadCode(const fi_package &package, Module &module) {
 }
 
 } // namespace
+
+fi_status chooseVariant(fi_package &package, const fi_device *to,
+                        fi_package **chosen) {
+  *chosen = &package;
+  if (package.variants.empty())
+    return FI_OK;
+  if (!to)
+    return fail(FI_INVALID_ARGUMENT,
+                "package '%s': expected a device, because it is compiled for "
+                "several targets, but got NULL; open one with fi_device_open",
+                package.manifest.program.c_str());
+  const fi_device &device = *to;
+  fi_package *tooNew = nullptr;
+  std::string chips;
+  for (fi_package *variant : package.variants) {
+    chips += (chips.empty() ? "" : ", ") + variant->manifest.chip;
+    bool hasCode = hasMachineCode(*variant, device);
+    if (!hasCode && hasText(*variant, device)) {
+      int32_t version = getVersion(*variant), most = device.info.ptx_version;
+      hasCode = !version || !most || version <= most;
+      if (!hasCode && !tooNew)
+        tooNew = variant;
+    }
+    if (hasCode) {
+      *chosen = variant;
+      return FI_OK;
+    }
+  }
+  // Loading it says what the driver lacks.
+  if (tooNew) {
+    *chosen = tooNew;
+    return FI_OK;
+  }
+  return fail(FI_UNSUPPORTED,
+              "package '%s': compiled for %s, but device %d (%s) is %s; "
+              "compile the program for %s, too",
+              package.manifest.program.c_str(), chips.c_str(), device.ordinal,
+              device.info.name, chipOf(device).c_str(), chipOf(device).c_str());
+}
 
 Module::~Module() {
   if (code) {

@@ -50,6 +50,11 @@ public:
 fi_status loadPackage(fi_package &package, fi_device &device,
                       const Module **module);
 
+/// Of a package for several targets the best one whose code the device can run;
+/// any other package itself. Belongs to the package.
+fi_status chooseVariant(fi_package &package, const fi_device *device,
+                        fi_package **chosen);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_DEVICE_MODULE_H

@@ -13,6 +13,7 @@
 #include "../Support/Error.h"
 #include "JsonReader.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fi::runtime {
@@ -29,7 +30,7 @@ class ManifestReader {
 public:
   explicit ManifestReader(Manifest &manifest) : m(manifest) {}
 
-  void read(const JsonReader &top) {
+  static void checkVersion(const JsonReader &top) {
     int64_t version = top.at("manifest").integer(0, INT64_MAX);
     if (version > FI_MANIFEST_VERSION)
       throw ManifestError{
@@ -46,6 +47,21 @@ public:
                           " than this runtime's, which is " +
                           std::to_string(FI_ABI_VERSION) +
                           "; compile the package again"};
+  }
+
+  /// A name such as sm_90a.
+  static std::string readChip(const JsonReader &json) {
+    std::string chip = json.string();
+    int number = 0, end = 0;
+    if (std::sscanf(chip.c_str(), "sm_%4d%n", &number, &end) != 1 ||
+        number < 10 || size_t(end) + 1 < chip.size() ||
+        (size_t(end) < chip.size() && chip[end] != 'a' && chip[end] != 'f'))
+      json.error("the name of a chip such as \"sm_90a\"");
+    return chip;
+  }
+
+  void read(const JsonReader &top) {
+    checkVersion(top);
     m.program = top.at("program").string();
     if (!top.get("compiler").isNull())
       m.compiler = top.get("compiler").string();
@@ -85,17 +101,6 @@ private:
     }
     if (!target.get("cubin").isNull())
       m.cubinChip = readChip(target.get("cubin").at("chip"));
-  }
-
-  /// A name such as sm_90a.
-  static std::string readChip(const JsonReader &json) {
-    std::string chip = json.string();
-    int number = 0, end = 0;
-    if (std::sscanf(chip.c_str(), "sm_%4d%n", &number, &end) != 1 ||
-        number < 10 || size_t(end) + 1 < chip.size() ||
-        (size_t(end) < chip.size() && chip[end] != 'a' && chip[end] != 'f'))
-      json.error("the name of a chip such as \"sm_90a\"");
-    return chip;
   }
 
   static int64_t readAlign(const JsonReader &json) {
@@ -746,10 +751,12 @@ size_t stageSlots(const Manifest &manifest, const Stage &stage) {
   return slots;
 }
 
-fi_status parseManifest(const char *text, size_t length, Manifest &manifest) {
+/// Calls `read` with the manifest's JSON.
+template <typename Read>
+static fi_status withJson(const char *text, size_t length, Read read) {
   try {
     nlohmann::json json = nlohmann::json::parse(text, text + length);
-    ManifestReader(manifest).read(JsonReader(json, "manifest"));
+    read(JsonReader(json, "manifest"));
     return FI_OK;
   } catch (const ManifestError &error) {
     bool prefixed = error.text.compare(0, 8, "manifest") == 0;
@@ -763,6 +770,26 @@ fi_status parseManifest(const char *text, size_t length, Manifest &manifest) {
   } catch (const nlohmann::json::exception &error) {
     return fail(FI_INVALID_PACKAGE, "manifest: %s", error.what());
   }
+}
+
+fi_status parseManifest(const char *text, size_t length, Manifest &manifest) {
+  return withJson(text, length, [&](const JsonReader &json) {
+    ManifestReader(manifest).read(json);
+  });
+}
+
+fi_status readTargets(const char *text, size_t length,
+                      std::vector<std::string> &chips) {
+  return withJson(text, length, [&](const JsonReader &json) {
+    JsonReader targets = json.get("targets");
+    if (targets.isNull())
+      return;
+    ManifestReader::checkVersion(json);
+    if (targets.size() == 0)
+      targets.error("a chip at least");
+    for (size_t i = 0; i < targets.size(); ++i)
+      chips.push_back(ManifestReader::readChip(targets[i]));
+  });
 }
 
 } // namespace fi::runtime

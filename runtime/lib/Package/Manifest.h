@@ -267,6 +267,11 @@ size_t stageSlots(const Manifest &manifest, const Stage &stage);
 /// Reads and checks a manifest.
 fi_status parseManifest(const char *text, size_t length, Manifest &manifest);
 
+/// The chips of a manifest of a package for several targets; none of any other
+/// manifest.
+fi_status readTargets(const char *text, size_t length,
+                      std::vector<std::string> &chips);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_PACKAGE_MANIFEST_H

@@ -10,8 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Package.h"
+#include "../Device/Chip.h"
 #include "../Support/Error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -273,6 +275,8 @@ void release(fi_package *package) {
   if (!package ||
       package->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
+  for (fi_package *variant : package->variants)
+    release(variant);
   if (package->library)
     dlclose(package->library);
   delete package;
@@ -326,9 +330,66 @@ fi_status openPackageFromCode(const char *manifest, size_t length,
   return FI_OK;
 }
 
+/// Whether callers may take either.
+static bool hasSameSignature(const Manifest &a, const Manifest &b) {
+  auto isSame = [](const auto &x, const auto &y, auto equal) {
+    return x.size() == y.size() &&
+           std::equal(x.begin(), x.end(), y.begin(), equal);
+  };
+  return a.program == b.program &&
+         isSame(a.arguments, b.arguments,
+                [](const Argument &x, const Argument &y) {
+                  return x.name == y.name && x.group == y.group &&
+                         x.kind == y.kind && x.dtype == y.dtype &&
+                         x.shape == y.shape;
+                }) &&
+         isSame(a.results, b.results, [](const Output &x, const Output &y) {
+           return x.name == y.name && x.dtype == y.dtype &&
+                  x.shape == y.shape &&
+                  x.rowsOf.argument == y.rowsOf.argument &&
+                  x.rowsOf.count == y.rowsOf.count;
+         });
+}
+
+/// Opens a package for each of several targets, in a directory of its name.
+static fi_status openVariants(const std::string &directory,
+                              const std::vector<std::string> &chips,
+                              fi_package **package) {
+  PackagePtr opened(new fi_package);
+  for (const std::string &chip : chips) {
+    fi_package *variant = nullptr;
+    FI_TRY(openPackage((directory + "/" + chip).c_str(), &variant));
+    opened->variants.push_back(variant);
+    const Manifest &first = opened->variants.front()->manifest;
+    const Manifest &m = variant->manifest;
+    if (m.chip != chip || !m.onDevice())
+      return fail(FI_INVALID_PACKAGE,
+                  "package '%s': expected code for %s in '%s/%s', but it is "
+                  "for %s",
+                  m.program.c_str(), chip.c_str(), directory.c_str(),
+                  chip.c_str(), m.onDevice() ? m.chip.c_str() : "the cpu");
+    if (!hasSameSignature(first, m))
+      return fail(FI_INVALID_PACKAGE,
+                  "package '%s': expected programs with one signature, but "
+                  "those for %s and %s differ; compile the package again",
+                  m.program.c_str(), first.chip.c_str(), chip.c_str());
+  }
+  std::sort(opened->variants.begin(), opened->variants.end(),
+            [](const fi_package *a, const fi_package *b) {
+              return isBetterChip(a->manifest.chip, b->manifest.chip);
+            });
+  opened->manifest = opened->variants.front()->manifest;
+  *package = opened.release();
+  return FI_OK;
+}
+
 fi_status openPackage(const char *path, fi_package **package) {
   std::string directory = path, text;
   FI_TRY(readFile(directory + "/manifest.json", text));
+  std::vector<std::string> chips;
+  FI_TRY(readTargets(text.data(), text.size(), chips));
+  if (!chips.empty())
+    return openVariants(directory, chips, package);
   PackagePtr opened(new fi_package);
   FI_TRY(parseManifest(text.data(), text.size(), opened->manifest));
   FI_TRY(checkTarget(opened->manifest));

@@ -26,6 +26,9 @@ struct fi_package {
   std::string ptx, cubin;
   std::mutex mutex;
   std::vector<std::unique_ptr<fi::runtime::Module>> modules;
+  /// Of a package for several targets: one for each, the best first. The
+  /// manifest is then the first one's, whose signature all share.
+  std::vector<fi_package *> variants;
   std::atomic<int> references{1};
 };
 

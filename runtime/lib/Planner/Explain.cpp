@@ -213,6 +213,8 @@ std::string explainPlan(const fi_plan &plan) {
            plan.device->driver->name, plan.device->ordinal,
            plan.device->info.name, chipOf(*plan.device).c_str(),
            plan.device->info.multiprocessors);
+    if (m.chip != chipOf(*plan.device))
+      text += ", code for " + m.chip;
   } else {
     text += "cpu";
     if (!m.targetCpu.empty())

@@ -717,6 +717,11 @@ static fi_status completeOptions(fi_plan &plan, PlanOptions &options) {
 fi_status createPlan(fi_package *package, const fi_value *values,
                      int32_t valueCount, const fi_plan_options *options,
                      fi_plan **plan) {
+  if (!package->variants.empty()) {
+    PlanOptions stated;
+    FI_TRY(readOptions(package->manifest, options, stated));
+    FI_TRY(chooseVariant(*package, stated.device, &package));
+  }
   const Manifest &manifest = package->manifest;
   auto created = std::make_unique<fi_plan>(package);
   FI_TRY(checkValueCount(manifest, values, valueCount));

@@ -233,6 +233,13 @@ const InstructionCase instructionCases[] = {
     {"cvt.rn.satfinite.e4m3x2.f16x2 %h, 0x3c00bc00;#h", 0x38b8},
     {"cvt.rn.f16x2.e4m3x2 %d, 0x3801;#d", 0x3c001800},
     {"cvt.rn.f16x2.e5m2x2 %d, 0x3c7b;#d", 0x3c007b00},
+    {"{ .reg .b8 %b; cvt.u8.u16 %b, 0x0d72; cvt.rn.f16x2.e2m1x2 %d, %b; }#d", 0x46003c00},
+    {"{ .reg .b8 %b; cvt.u8.u16 %b, 0xd9; cvt.rn.f16x2.e2m1x2 %d, %b; }#d", 0xc200b800},
+    {"{ .reg .b8 %b; cvt.u8.u16 %b, 0xf8; cvt.rn.relu.f16x2.e2m1x2 %d, %b; }#d", 0},
+    // 1.25 is a tie and goes to 1, -5 to -4; what is too large is 6.
+    {"{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, 0f3FA00000, 0fC0A00000; cvt.u32.u8 %d, %b; }#d", 0x2e},
+    {"{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, 0f7F800000, 0f7FC00000; cvt.u32.u8 %d, %b; }#d", 0x77},
+    {"{ .reg .b8 %b; cvt.rn.satfinite.relu.e2m1x2.f32 %b, 0fBF800000, 0f3F400000; cvt.u32.u8 %d, %b; }#d", 0x02},
     {"cvt.pack.sat.s16.s32 %d, 70000, -70000;#d", 0x7fff8000},
     {"cvt.pack.sat.u8.s32.b32 %d, 300, -1, 0x1234;#d", 0x1234ff00},
     // Memory. gv and sv are written before they are read.

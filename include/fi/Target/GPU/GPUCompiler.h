@@ -83,6 +83,12 @@ compileForGPU(mlir::ModuleOp module, llvm::StringRef name,
 llvm::Error writePackage(const CompiledPackage &package,
                          llvm::StringRef directory);
 
+/// The same with a package for each of several chips, which all are of one
+/// program: the runtime takes the best for a device.
+llvm::Error writePackages(
+    llvm::ArrayRef<std::pair<const sm::Target *, CompiledPackage>> packages,
+    llvm::StringRef directory);
+
 /// The optimised LLVM IR of the kernels.
 llvm::Error printLLVMIR(mlir::ModuleOp module, llvm::StringRef name,
                         const CompileOptions &options, llvm::raw_ostream &os);

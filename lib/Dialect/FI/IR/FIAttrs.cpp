@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Target/SMTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -228,6 +229,16 @@ TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 
 const sm::Target *TargetAttr::getChip() const {
   return sm::lookup(getKind().getValue());
+}
+
+const sm::Target &fi::getChipOf(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<TargetAttr>(kTargetAttr))
+      if (const sm::Target *chip = target.getChip())
+        return *chip;
+  return *llvm::find_if(sm::getTargets(), [](const sm::Target &target) {
+    return target.has(sm::CpAsync);
+  });
 }
 
 namespace {

@@ -14,9 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Target/RegisterModel.h"
 #include "fi/Target/SMTable.h"
+#include "fi/Target/SharedModel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -103,49 +105,76 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
   return estimateRegisters(shape) <= limit + kSpilledRegisters;
 }
 
+/// Whether the query's type is one that products of the target do not take.
+bool isWidened(AttentionOp op) {
+  return op.getQueryType().getElementType().isBF16() &&
+         !hasFeature(op, sm::MmaBF16);
+}
+
 /// Whether products of queries and keys, or of weights and values, are of f32:
-/// transformed rows, and types that are f32 or differ.
+/// transformed rows, types that are f32 or differ, and what the target does not
+/// multiply.
 bool multipliesF32(AttentionOp op) {
   auto view = op.getViewType();
   Type query = op.getQueryType().getElementType();
   return op.getPairing() || query.isF32() || view.getValueType().isF32() ||
-         exceedsRange(view, false, query) || exceedsRange(view, true, query) ||
+         isWidened(op) || exceedsRange(view, false, query) ||
+         exceedsRange(view, true, query) ||
          (query != view.getKeyType() && !isQuantised(view, false));
 }
 
-/// Bytes of rows that are computed for a product and lie in shared memory once
-/// more: those of queries and keys that regions transform, in f32, by halves,
-/// and of codes, as numbers of the query's type, that products do not convert
-/// themselves (PlaceOperands.cpp).
-struct ComputedBytes {
-  int64_t perRow = 0, perKey = 0;
+/// The buffers of a body in shared memory, by the bytes of their rows: those of
+/// the query, of keys and values with `stages` slots each, and of rows that are
+/// computed for a product and lie there once more (PlaceOperands.cpp). These
+/// are queries and keys that regions transform, in f32, by halves, and codes,
+/// as numbers of the query's type, that products do not convert themselves.
+struct SharedRows {
+  SmallVector<int64_t, 4> queries, stagedKeys, computedKeys;
 };
-ComputedBytes getComputedBytes(AttentionOp op) {
+SharedRows getSharedRows(AttentionOp op) {
   auto view = op.getViewType();
-  ComputedBytes bytes;
+  SharedRows rows;
   Type query = op.getQueryType().getElementType();
-  auto staged = [&](bool wantValues) -> int64_t {
-    auto per = getNumberGranularity(view, wantValues);
+  int64_t queryBits = query.getIntOrFloatBitWidth();
+  int64_t tail = view.getTailDim();
+  auto add = [](SmallVectorImpl<int64_t> &to, int64_t dim, int64_t bits) {
+    if (dim)
+      to.push_back(getSharedPitch(dim, bits));
+  };
+  auto per = getNumberGranularity(view, /*wantValues=*/true);
+  bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
+  int64_t keyBits = view.getKeyType().getIntOrFloatBitWidth();
+  for (int64_t dim : {view.getKeyDim() - tail, tail}) {
+    add(rows.queries, dim, queryBits);
+    add(rows.stagedKeys, dim, keyBits);
+  }
+  bool isShared = view.sharesValues() && !hasOwnScales &&
+                  (isQuantised(view, true) || query == view.getKeyType());
+  if (!isShared)
+    add(rows.stagedKeys, view.getValueDim(),
+        view.getValueType().getIntOrFloatBitWidth());
+  auto addComputed = [&](bool wantValues) {
     int64_t dim = wantValues ? view.getValueDim() : view.getKeyDim();
-    bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
     bool hasBlocks = static_cast<bool>(getBlockScaledType(view, wantValues));
     if (!isQuantised(view, wantValues) ||
-        (!query.isF32() && dim % 32 == 0 && !hasBlocks &&
+        (!query.isF32() && !isWidened(op) && dim % 32 == 0 && !hasBlocks &&
          !(wantValues && hasOwnScales)))
-      return 0;
-    int64_t bits = exceedsRange(view, wantValues, query)
-                       ? 32
-                       : query.getIntOrFloatBitWidth();
-    int64_t row = llvm::alignTo(dim, 16) * bits / 8;
-    return (row / 16 | 1) * 16;
+      return;
+    int64_t bits =
+        isWidened(op) || exceedsRange(view, wantValues, query) ? 32 : queryBits;
+    int64_t part = wantValues ? 0 : tail;
+    add(rows.computedKeys, dim - part, bits);
+    add(rows.computedKeys, part, bits);
   };
-  if (op.getPairing())
-    bytes.perRow = bytes.perKey =
-        2 * (llvm::alignTo(view.getKeyDim() / 2, 16) + 4) * 4;
-  else
-    bytes.perKey = staged(/*wantValues=*/false);
-  bytes.perKey += staged(/*wantValues=*/true);
-  return bytes;
+  if (op.getPairing()) {
+    for (auto *computed : {&rows.queries, &rows.computedKeys})
+      for (int64_t half : {0, 1})
+        add(*computed, (view.getKeyDim() + half) / 2, 32);
+  } else {
+    addComputed(/*wantValues=*/false);
+  }
+  addComputed(/*wantValues=*/true);
+  return rows;
 }
 
 /// A warp's accumulator and scores have to fit into its registers: 32 rows a
@@ -171,8 +200,11 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   SmallVector<Attribute> bodies = {
       make(16, fewKeys, /*maxRows=*/16, /*warps=*/1, keyWarps, /*stages=*/2)};
   if (multipliesF32(op)) {
-    bodies.push_back(
-        make(64, 64, /*maxRows=*/0, /*warps=*/4, /*keyWarps=*/1, /*stages=*/2));
+    // Without an instruction for them a product is a fused one for each number:
+    // small tiles, or there are more than an assembler bears.
+    bool hasProducts = !chip || chip->has(sm::MmaTF32);
+    bodies.push_back(make(64, hasProducts ? 64 : 16, /*maxRows=*/0, /*warps=*/4,
+                          /*keyWarps=*/1, /*stages=*/2));
     return b.getArrayAttr(bodies);
   }
   // Two warps share each tile of keys, and several such pairs take turns.
@@ -215,31 +247,30 @@ ArrayAttr fitToBlocks(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
 /// enough of them.
 ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   constexpr int64_t kLeast = 16; // rows of a warp, and keys of a product
-  auto view = op.getViewType();
-  auto bytes = [](int64_t dim, Type type) {
-    return dim * type.getIntOrFloatBitWidth() / 8;
-  };
-  int64_t rowBytes =
-      bytes(view.getKeyDim(), op.getQueryType().getElementType());
-  int64_t keyBytes = bytes(view.getKeyDim(), view.getKeyType());
-  auto per = getNumberGranularity(view, /*wantValues=*/true);
-  bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
-  bool isShared = view.sharesValues() && !hasOwnScales &&
-                  (isQuantised(view, true) ||
-                   op.getQueryType().getElementType() == view.getKeyType());
-  if (!isShared)
-    keyBytes += bytes(view.getValueDim(), view.getValueType());
   int64_t rows = schedule.getTileRows(), keys = schedule.getTileKeys();
   int64_t warps = schedule.getWarps(), keyWarps = schedule.getKeyWarps(),
           stages = schedule.getStages();
-  ComputedBytes computed = getComputedBytes(op);
+  SharedRows shared = getSharedRows(op);
   while (true) {
-    int64_t ring = (keyBytes * stages + computed.perKey) * keys * keyWarps;
-    // Groups of warps have a query each.
-    int64_t queries = rowBytes * rows * keyWarps;
-    if (multipliesF32(op))
-      queries += computed.perRow * rows * keyWarps;
-    if (queries + ring <= limit)
+    auto sum = [&](ArrayRef<int64_t> pitches, int64_t count, int64_t slots) {
+      int64_t bytes = 0;
+      for (int64_t pitch : pitches)
+        bytes += getSharedChannelBytes(count, pitch, slots);
+      return bytes;
+    };
+    // Groups of warps have a ring and a query each.
+    int64_t groups = std::max<int64_t>(1, keyWarps);
+    int64_t ring = groups * (sum(shared.stagedKeys, keys, stages) +
+                             sum(shared.computedKeys, keys, 1));
+    int64_t queries = groups * sum(shared.queries, rows, 1);
+    // Their states take the place of both.
+    int64_t states =
+        groups > 1
+            ? groups * rows *
+                  (llvm::alignTo(4 * op.getViewType().getValueDim(), 128) + 32 +
+                   4)
+            : 0;
+    if (std::max(queries + ring, states) + kSharedFlagBytes <= limit)
       break;
     if (rows > kLeast && queries >= ring) {
       rows /= 2;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
+#include "fi/Target/SharedModel.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -249,12 +250,8 @@ int64_t fi::tile::getCopyBytes(BufType type) {
 
 SmemAttr fi::tile::getSmemLayout(MLIRContext *context, int64_t columns,
                                  Type element) {
-  int64_t bits = element.getIntOrFloatBitWidth();
-  int64_t chunks =
-      llvm::divideCeil((columns + 15) / 16 * 16 * bits / 8, kChunkBytes);
-  if (chunks % 8 == 0)
-    return SmemAttr::get(context, chunks * kChunkBytes, 128);
-  return SmemAttr::get(context, (chunks | 1) * kChunkBytes, 0);
+  int64_t pitch = getSharedPitch(columns, element.getIntOrFloatBitWidth());
+  return SmemAttr::get(context, pitch, pitch % 128 == 0 ? 128 : 0);
 }
 
 int64_t fi::tile::countBankConflicts(SmemAttr layout, int64_t rows,

@@ -13,6 +13,7 @@
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "fi/Target/SMTable.h"
+#include "fi/Target/SharedModel.h"
 
 namespace fi::tile {
 #define GEN_PASS_DEF_FITILEALLOCATE
@@ -25,11 +26,6 @@ using namespace fi::tile;
 
 namespace {
 
-/// A swizzle repeats every 8 rows of 128 bytes.
-constexpr int64_t kAlignment = 1024;
-/// A word through which one thread tells the others.
-constexpr int64_t kFlagBytes = 16;
-
 struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
   using Base::Base;
 
@@ -40,7 +36,8 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
     int64_t groups = std::max<int64_t>(1, kernel.getSchedule().getKeyWarps());
     for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
       channel.setOffset(offset);
-      int64_t bytes = llvm::alignTo(channel.getType().getBytes(), kAlignment);
+      int64_t bytes =
+          llvm::alignTo(channel.getType().getBytes(), kSharedAlignment);
       offset += bytes * groups;
     }
     // States of groups take the place of the channels, which are empty by then.
@@ -52,7 +49,7 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
     kernel.walk([&](LoadGroupStateOp load) { load.setOffset(0); });
     kernel.walk([&](ArriveLastOp arrive) {
       arrive.setOffset(offset);
-      offset += kFlagBytes;
+      offset += kSharedFlagBytes;
     });
     kernel.walk([&](ReduceOp reduce) {
       if (!spansWarps(reduce))

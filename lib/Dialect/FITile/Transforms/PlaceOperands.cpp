@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -101,7 +102,8 @@ private:
     auto kv = operand.get().getDefiningOp<LoadKVOp>();
     return operand.getOperandNumber() == 1 && a && kv &&
            isByteCode(elementInMemory(kv)) &&
-           (a.getElementType().isF16() || a.getElementType().isBF16()) &&
+           (a.getElementType().isF16() ||
+            (a.getElementType().isBF16() && hasFeature(dot, sm::MmaBF16))) &&
            type.getDimSize(1) % 32 == 0 &&
            dot.getTranspose() ==
                isa_and_nonnull<LoadRowsOp>(dot.getA().getDefiningOp());
