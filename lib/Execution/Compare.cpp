@@ -21,6 +21,10 @@ bool fi::writesArguments(const Signature &signature) {
          llvm::any_of(
              signature.norms,
              [](const NormInfo &norm) { return !norm.outs.empty(); }) ||
+         llvm::any_of(signature.companions,
+                      [](const CompanionInfo &companion) {
+                        return !companion.outs.empty();
+                      }) ||
          llvm::any_of(signature.attentions, [](const AttentionInfo &attention) {
            return !attention.outs.empty();
          });

@@ -518,6 +518,10 @@ void InputMaker::inferShapes() {
       for (int argument : companion.rows)
         setSize(argument, 0, rows);
   }
+  for (const CompanionInfo &companion : signature.companions)
+    for (int place : companion.outs)
+      if (companion.rows.front() >= 0)
+        setSize(place, 0, shapes[companion.rows.front()][0]);
   for (const NormInfo &norm : signature.norms)
     for (int place : norm.outs)
       if (norm.input >= 0)
@@ -609,12 +613,17 @@ Error InputMaker::makeRest(int argument) {
       }
     return missing();
   }
-  // A pool of codes.
+  // A pool of codes, or a destination of them.
+  auto goesHere = [&](const auto &op) {
+    return llvm::is_contained(op.outs, argument);
+  };
   bool isCodes = to.type == DType::I8 &&
-                 llvm::any_of(signature.getViews(), [&](const ViewInfo &view) {
-                   return view.keys == argument || view.values == argument ||
-                          view.tail == argument;
-                 });
+                 (llvm::any_of(signature.norms, goesHere) ||
+                  llvm::any_of(signature.companions, goesHere) ||
+                  llvm::any_of(signature.getViews(), [&](const ViewInfo &view) {
+                    return view.keys == argument || view.values == argument ||
+                           view.tail == argument;
+                  }));
   if (to.isPlan || (!isFloat(to.type) && !isCodes))
     return missing();
   ArgumentSource random;

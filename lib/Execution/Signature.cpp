@@ -320,7 +320,7 @@ Expected<Signature> SignatureBuilder::build() {
         info.outs.push_back(argumentOf(place));
       if (op.getNumResults() > 0)
         info.result = resultOf(op.getResult(0));
-      if (op.getNumResults() > 1)
+      if (norm->addend && op.getNumResults() > 1)
         info.sum = resultOf(op.getResult(1));
       info.dim = norm->getDim();
       info.epsilon = norm->epsilon;
@@ -332,6 +332,8 @@ Expected<Signature> SignatureBuilder::build() {
       CompanionInfo info;
       for (Value operand : companion.getRowOperands())
         info.rows.push_back(argumentOf(operand));
+      for (OpOperand &place : companion.getDestinations())
+        info.outs.push_back(argumentOf(place.get()));
       signature.companions.push_back(std::move(info));
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       signature.appends.push_back(

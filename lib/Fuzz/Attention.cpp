@@ -256,7 +256,9 @@ std::string fi::fuzz::drawAttention(Draft &draft, const ViewDraft &view,
     text += drawSink(draft);
   if (!options.normaliser.empty())
     text += "normalise(" + options.normaliser + ") ";
-  std::string transforms = drawTransforms(draft, captures);
+  std::string transforms;
+  if (options.hasTransforms)
+    transforms = drawTransforms(draft, captures);
   std::string score = drawScore(draft, captures);
   std::string masks = drawMasks(draft, captures);
   std::string clauses = score + masks;

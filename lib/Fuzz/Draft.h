@@ -146,6 +146,10 @@ struct ViewOptions {
   std::vector<int64_t> lengths;
   /// Positions before the first key are other keys'.
   std::vector<int64_t> origins;
+  /// Rows of each request, where the view may be of blocks of rows and keys.
+  std::vector<int64_t> rows;
+  /// Columns of keys that lie apart: a view of latents and tails.
+  int64_t tailDim = 0;
 };
 ViewDraft drawView(Draft &draft, ViewOptions options);
 
@@ -162,6 +166,7 @@ struct AttentionOptions {
   /// Clauses before and behind: "segments(%g) ", "outs(...) ".
   std::string segments, outs;
   bool hasSplit = true;
+  bool hasTransforms = true;
 };
 /// "#fi.softmax<base = 2>" or another one.
 std::string drawNormaliser(Draft &draft);
@@ -170,6 +175,13 @@ std::string drawAttention(Draft &draft, const ViewDraft &view,
                           const AttentionOptions &options);
 /// "sink(%sink : ...) " or nothing.
 std::string drawSink(Draft &draft);
+
+//===--- Rows.cpp
+//----------------------------------------------------------===//
+
+/// What `makeRows` makes, from 1 on: gates, rotary embeddings, codes, bits.
+inline constexpr int64_t kRowsKinds = 4;
+void makeRows(Draft &draft, int64_t kind);
 
 //===--- Regions.cpp
 //-------------------------------------------------------===//

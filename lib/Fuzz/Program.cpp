@@ -197,7 +197,12 @@ static RowsDraft sharedRows(Draft &draft) {
 static void makePlain(Draft &draft) {
   std::string normaliser = drawNormaliser(draft);
   RowsDraft rows = drawRows(draft, /*canLackIndptr=*/true);
-  ViewDraft view = drawView(draft, {false, keysOf(draft), {}});
+  // Blocks of rows are counted by the plan: there is an indptr.
+  std::vector<int64_t> queries;
+  if (!rows.value.empty())
+    for (auto [count, keys] : draft.requests)
+      queries.push_back(count);
+  ViewDraft view = drawView(draft, {false, keysOf(draft), {}, queries});
   AttentionOptions options;
   options.rows = rows;
   options.normaliser = normaliser;
@@ -236,6 +241,40 @@ static void makePlain(Draft &draft) {
   addOutputs(draft, op, over, hasStatistic);
 }
 
+/// Queries of latents and tails, in one operand or two.
+static void makeLatents(Draft &draft) {
+  static const int64_t latents[] = {16, 32, 64, 128};
+  static const int64_t tails[] = {16, 8, 32};
+  int64_t tail = draft.pick("latent.tail", tails);
+  draft.kvHeads = 1;
+  draft.valueDim = draft.pick("latent.dim", latents);
+  draft.keyDim = draft.valueDim + tail;
+  std::string normaliser = drawNormaliser(draft);
+  RowsDraft rows = drawRows(draft, /*canLackIndptr=*/true);
+  ViewDraft view = drawView(draft, {false, keysOf(draft), {}, {}, tail});
+  AttentionOptions options;
+  options.rows = rows;
+  options.normaliser = normaliser;
+  options.hasTransforms = false;
+  if (draft.flag("latent.split")) {
+    options.query = draft.run(
+        "qn", draft.rowsType(draft.valueDim, draft.queryElement),
+        drawQueries(draft, "q", {draft.rows, draft.heads(), draft.valueDim}));
+    options.query +=
+        ", " +
+        draft.run("qr", draft.rowsType(tail, draft.queryElement),
+                  drawQueries(draft, "qr", {draft.rows, draft.heads(), tail}));
+    options.queryType = draft.rowsType(draft.valueDim, draft.queryElement) +
+                        ", " + draft.rowsType(tail, draft.queryElement);
+  } else {
+    options.query = addQuery(draft, false);
+    options.queryType = draft.rowsType(draft.keyDim, draft.queryElement);
+  }
+  addOutputs(draft, drawAttention(draft, view, options),
+             options.queryType + " over " + view.type,
+             !draft.flag("no.statistic", 4));
+}
+
 /// States over disjoint keys, merged.
 static void makeMerge(Draft &draft) {
   std::string normaliser = drawNormaliser(draft);
@@ -256,7 +295,7 @@ static void makeMerge(Draft &draft) {
     options.hasSinks = false;
     options.normaliser = normaliser;
     options.rows = rows;
-    ViewOptions view{false, lengths, {}};
+    ViewOptions view{false, lengths, {}, {}};
     if (isShared && i == 0) {
       // A prefix of all requests, behind which their own keys begin.
       options.rows = sharedRows(draft);
@@ -307,7 +346,7 @@ static void makeSegments(Draft &draft) {
       "#fi.split<fixed = 50>"};
   std::string normaliser = drawNormaliser(draft);
   RowsDraft rows = drawRows(draft, /*canLackIndptr=*/false);
-  ViewDraft view = drawView(draft, {false, keysOf(draft), {}});
+  ViewDraft view = drawView(draft, {false, keysOf(draft), {}, {}});
   AttentionOptions options;
   options.rows = rows;
   options.normaliser = normaliser;
@@ -338,7 +377,7 @@ static void makeAppend(Draft &draft) {
   for (auto &[queries, keys] : draft.requests)
     keys = std::max(keys, queries);
   RowsDraft rows = drawRows(draft, /*canLackIndptr=*/false);
-  ViewDraft view = drawView(draft, {true, keysOf(draft), {}});
+  ViewDraft view = drawView(draft, {true, keysOf(draft), {}, {}});
   auto fresh = [&](const char *name, int64_t dim, const std::string &like) {
     std::string element =
         draft.flag(std::string(name) + ".differs", 3)
@@ -369,7 +408,7 @@ static void makeAppend(Draft &draft) {
 static void makeTwo(Draft &draft) {
   std::string normaliser = drawNormaliser(draft);
   RowsDraft rows = drawRows(draft, /*canLackIndptr=*/false);
-  ViewDraft view = drawView(draft, {false, keysOf(draft), {}});
+  ViewDraft view = drawView(draft, {false, keysOf(draft), {}, {}});
   std::string query = addQuery(draft, false);
   for (const char *scope : {"a0.", "a1."}) {
     draft.scope = scope;
@@ -426,22 +465,36 @@ static void makeNorm(Draft &draft) {
     columns("bias", "b");
   op += std::string("eps(") + draft.pick("norm.eps", epsilons) + ") ";
   std::string output = draft.rowsType(dim, draft.outputElement);
+  std::string found, foundType;
   if (draft.flag("norm.codes", 4)) {
     std::string storage = draft.pick("norm.storage", storages);
+    if (draft.flag("norm.codes.found", 3)) {
+      found = draft.fresh("t");
+      foundType = draft.statisticType();
+    }
     std::string scales = "tensor<" + std::to_string(draft.heads()) + "xf32>";
     output = draft.rowsType(dim, storage);
-    op += "to(!fi.scaled<" + storage + ", per = head, by = f32>) scales(" +
+    op += "to(!fi.scaled<" + storage +
+          ", per = " + (found.empty() ? "head" : "token") + ", by = f32>) ";
+    if (found.empty())
+      op +=
+          "scales(" +
           draft.run("s", scales,
                     llvm::json::Object{
                         {"random", "uniform"}, {"low", 0.01}, {"high", 0.1}}) +
           " : " + scales + ") ";
   }
-  bool hasSum = !sum.empty();
-  draft.add(result + (hasSum ? ", " + sum : "") + " = " + op + ": " + input +
-            " -> " + output + (hasSum ? ", " + sumType : ""));
+  std::string names = result, types = output;
   draft.result(result, output);
-  if (hasSum)
-    draft.result(sum, sumType);
+  for (auto &[name, type] :
+       {std::pair(sum, sumType), std::pair(found, foundType)}) {
+    if (name.empty())
+      continue;
+    names += ", " + name;
+    types += ", " + type;
+    draft.result(name, type);
+  }
+  draft.add(names + " = " + op + ": " + input + " -> " + types);
 }
 
 static void drawPlans(Draft &draft) {
@@ -463,6 +516,16 @@ RandomProgram fi::fuzz::makeProgram(Choices &choices, Family family) {
   int64_t kind = draft.rarely("program", 3, 6);
   drawTypes(draft);
   drawRequests(draft);
+  if (draft.flag("latent", 10)) {
+    makeLatents(draft);
+    drawPlans(draft);
+    return draft.finish();
+  }
+  if (int64_t rows = draft.rarely("rows", 8, kRowsKinds + 1)) {
+    makeRows(draft, rows);
+    drawPlans(draft);
+    return draft.finish();
+  }
   switch (kind) {
   case 1:
     makeMerge(draft);

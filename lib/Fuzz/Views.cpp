@@ -33,11 +33,16 @@ private:
   void drawTypes();
   void drawCodes();
   std::string addScales();
+  /// The sizes of a pool with rows of that many columns, and its type but for
+  /// the element.
+  std::string poolType(bool isValue, int64_t columns, bool hasParts,
+                       std::vector<int64_t> &shape) const;
   void drawOrigins();
   std::string pagedTables();
   std::string denseTables();
   bool hasTables() const { return kind == Paged || kind == Dense; }
   std::string raggedTables();
+  std::string blockTables();
   /// Pages of a pool for that many entries of a table; `slots` becomes its
   /// size.
   std::vector<int64_t> drawPages(int64_t count, const std::string &choice,
@@ -55,12 +60,16 @@ private:
   Kind kind = Ragged;
   std::string suffix;
   bool isHND = false, isFused = false, isPageDynamic = false, isMemRef = false;
-  bool hasTwoTables = false;
+  bool hasTwoTables = false, isBsr = false;
   int64_t page = 8;
+  /// Of a block-sparse view.
+  int64_t blockRows = 0, blockColumns = 0;
   /// Pages or tokens of the pools.
   int64_t slots = 0, valueSlots = 0;
   /// What pools hold, and what shares a scale, where that is codes.
   std::string keyStored, valueStored, keyScales, valueScales;
+  /// Columns that share a scale of their own, where codes are of 4 bits.
+  int64_t keyBlock = 0, valueBlock = 0;
   std::string poolTypes, pools, originClause;
 };
 
@@ -72,56 +81,96 @@ void ViewWriter::drawTypes() {
   // One request, whose length is that of the pool.
   if (kind == Contiguous && (view.lengths.size() != 1 || options.isWritten))
     kind = Ragged;
+  if (options.tailDim && !hasTables())
+    kind = Paged;
   view.isPaged = hasTables();
+  isBsr = kind == Ragged && !options.rows.empty() && draft.flag("bsr", 3);
   isHND = draft.flag("hnd");
   view.keyElement = draft.pick("k.element", elements);
   view.valueElement = draft.flag("v.element.differs", 3)
                           ? draft.pick("v.element", elements)
                           : view.keyElement;
+  if (options.tailDim)
+    view.valueElement = view.keyElement;
   keyStored = view.keyElement;
   valueStored = view.valueElement;
   view.newKeys = view.keyElement;
   view.newValues = view.valueElement;
-  if (draft.flag("codes", 4))
+  if (!options.tailDim && draft.flag("codes", 4))
     drawCodes();
   if (view.isPaged) {
     page = draft.pick("page", pages);
     isPageDynamic = draft.flag("page.dynamic", 4);
-    isFused = keyScales.empty() && view.keyElement == view.valueElement &&
+    isFused = !options.tailDim && keyScales.empty() && !keyBlock &&
+              view.keyElement == view.valueElement &&
               draft.keyDim == draft.valueDim && draft.flag("fused", 4);
-    hasTwoTables = !isFused && draft.flag("two_tables", 4);
+    hasTwoTables = !isFused && !options.tailDim && draft.flag("two_tables", 4);
   }
   isMemRef = options.isWritten || draft.flag("pool.memref");
 }
 
-/// Codes of eight bits with scales, of keys and of values.
+/// Codes of eight bits with scales, of keys and of values; or of four bits,
+/// whose blocks have scales.
 void ViewWriter::drawCodes() {
   static const char *const codes[] = {"f8E4M3FN", "f8E5M2", "i8"};
   static const char *const shared[] = {"tensor", "head", "token", "page"};
   auto draw = [&](const std::string &name, std::string &stored,
-                  std::string &scales, std::string &element) {
+                  std::string &scales, std::string &element, int64_t &block,
+                  int64_t dim) {
+    static const int64_t blocks[] = {0, 16, 32};
+    block = blocks[draft.rarely(name + ".blocks", 3, 3)];
+    if (block && dim % block == 0) {
+      stored = "i8";
+      bool hasHeads = block == 16 && draft.flag(name + ".blocks.heads", 3);
+      scales = block == 32 ? "" : hasHeads ? "head" : "tensor";
+      element = block == 32
+                    ? "!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>"
+                    : std::string("!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN") +
+                          (hasHeads ? ", per = head>" : ">");
+      return;
+    }
+    block = 0;
     stored = draft.pick(name + ".codes", codes);
     scales = draft.pick(name + ".scales", shared);
     if (scales == "page" && !view.isPaged)
       scales = "token";
     element = "!fi.scaled<" + stored + ", per = " + scales + ", by = f32>";
   };
-  draw("k", keyStored, keyScales, view.keyElement);
+  draw("k", keyStored, keyScales, view.keyElement, keyBlock, draft.keyDim);
   valueStored = keyStored;
   valueScales = keyScales;
+  valueBlock = keyBlock;
   view.valueElement = view.keyElement;
-  if (draft.flag("v.codes.differ"))
-    draw("v", valueStored, valueScales, view.valueElement);
+  bool isPossible = !keyBlock || draft.valueDim % keyBlock == 0;
+  if (draft.flag("v.codes.differ") || !isPossible)
+    draw("v", valueStored, valueScales, view.valueElement, valueBlock,
+         draft.valueDim);
   // What is appended is divided by scales.
   view.newKeys = view.newValues = draft.queryElement;
 }
 
 std::string ViewWriter::addScales() {
-  if (keyScales.empty())
+  if (keyScales.empty() && !keyBlock)
     return "";
+  auto addBlocks = [&](bool isValue) {
+    int64_t block = isValue ? valueBlock : keyBlock;
+    std::vector<int64_t> shape;
+    std::string type =
+        poolType(isValue, (isValue ? draft.valueDim : draft.keyDim) / block,
+                 /*hasParts=*/false, shape);
+    // An append writes them.
+    return draft.run(name(isValue ? "vb" : "kb"),
+                     (options.isWritten ? "memref<" : "tensor<") + type +
+                         (block == 16 ? "f8E4M3FN>" : "f8E8M0FNU>"),
+                     llvm::json::Object{{"random", "uniform"},
+                                        {"low", 0.25},
+                                        {"high", 2.0},
+                                        {"shape", toJson(shape)}});
+  };
   auto add = [&](bool isValue) {
     const std::string &kind = isValue ? valueScales : keyScales;
-    bool isWide = (isValue ? valueStored : keyStored) == "i8";
+    bool isWide = (isValue ? valueStored : keyStored) == "i8" &&
+                  !(isValue ? valueBlock : keyBlock);
     double low = isWide ? 0.01 : 0.5, high = isWide ? 0.05 : 1.5;
     std::string base = name(isValue ? "vs" : "ks");
     std::string heads = std::to_string(draft.kvHeads);
@@ -152,9 +201,45 @@ std::string ViewWriter::addScales() {
                                         {"high", high},
                                         {"shape", toJson(shape)}});
   };
-  std::string keys = add(false), values = add(true);
-  return " scales(" + keys + ", " + values + " : " + draft.typeOf(keys) + ", " +
-         draft.typeOf(values) + ")";
+  std::string names, types;
+  auto list = [&](const std::string &value) {
+    names += (names.empty() ? "" : ", ") + value;
+    types += (types.empty() ? "" : ", ") + draft.typeOf(value);
+  };
+  for (bool isValue : {false, true}) {
+    if (isValue ? valueBlock : keyBlock)
+      list(addBlocks(isValue));
+    if (!(isValue ? valueScales : keyScales).empty())
+      list(add(isValue));
+  }
+  return " scales(" + names + " : " + types + ")";
+}
+
+std::string ViewWriter::poolType(bool isValue, int64_t columns, bool hasParts,
+                                 std::vector<int64_t> &shape) const {
+  int64_t count = isValue ? valueSlots : slots;
+  std::string heads = std::to_string(draft.kvHeads), type;
+  if (view.isPaged) {
+    shape = {count};
+    type = "?x";
+    std::string pageText = isPageDynamic ? "?" : std::to_string(page);
+    if (options.tailDim) {
+      shape = {count, page, columns};
+      return type + pageText + "x" + std::to_string(columns) + "x";
+    }
+    if (hasParts) {
+      shape.push_back(2);
+      type += "2x";
+    }
+    shape.push_back(isHND ? draft.kvHeads : page);
+    shape.push_back(isHND ? page : draft.kvHeads);
+    type += (isHND ? heads + "x" + pageText : pageText + "x" + heads) + "x";
+  } else {
+    shape = {isHND ? draft.kvHeads : count, isHND ? count : draft.kvHeads};
+    type = isHND ? heads + "x?x" : "?x" + heads + "x";
+  }
+  shape.push_back(columns);
+  return type + std::to_string(columns) + "x";
 }
 
 void ViewWriter::drawOrigins() {
@@ -277,40 +362,50 @@ std::string ViewWriter::raggedTables() {
          " : " + draft.indexTensor() + ")";
 }
 
+/// Of each block of rows some blocks of keys, all of them, or none.
+std::string ViewWriter::blockTables() {
+  static const int64_t rows[] = {16, 1, 3, 17, 64};
+  static const int64_t columns[] = {16, 32, 64};
+  blockRows = draft.pick("bsr.rows", rows);
+  blockColumns = draft.pick("bsr.columns", columns);
+  int64_t density = draft.choose("bsr.density", 4);
+  Random random(blockRows * 100 + blockColumns);
+  std::vector<int64_t> begins = {0}, listed;
+  for (auto [r, length] : llvm::enumerate(view.lengths))
+    for (int64_t row = 0; row < options.rows[r]; row += blockRows) {
+      for (int64_t block = 0; block * blockColumns < length; ++block)
+        if (density == 0 || (density < 3 && random.below(1 + density) == 0))
+          listed.push_back(block);
+      begins.push_back(static_cast<int64_t>(listed.size()));
+    }
+  listed.insert(listed.end(), draft.rarely("bsr.more", 4, 3), kGarbage);
+  std::string type = draft.indexTensor();
+  return " blocks(" + plan("row_indptr", type, toJson(begins)) + ", " +
+         plan("columns", type, toJson(listed)) + " : " + type + ", " + type +
+         ")";
+}
+
 void ViewWriter::addPools() {
   auto add = [&](bool isValue) {
     int64_t dim = isValue ? draft.valueDim : draft.keyDim;
-    int64_t count = isValue ? valueSlots : slots;
-    std::vector<int64_t> shape = {draft.kvHeads, count};
-    std::string type;
-    auto number = [](int64_t size) { return std::to_string(size); };
-    if (view.isPaged) {
-      shape = {count};
-      type = "?x";
-      if (isFused) {
-        shape.push_back(2);
-        type += "2x";
-      }
-      shape.push_back(isHND ? draft.kvHeads : page);
-      shape.push_back(isHND ? page : draft.kvHeads);
-      std::string pageText = isPageDynamic ? "?" : number(page);
-      type += (isHND ? number(draft.kvHeads) + "x" + pageText
-                     : pageText + "x" + number(draft.kvHeads)) +
-              "x";
-    } else {
-      if (!isHND)
-        std::swap(shape[0], shape[1]);
-      type = isHND ? number(draft.kvHeads) + "x?x"
-                   : "?x" + number(draft.kvHeads) + "x";
-    }
-    shape.push_back(dim);
-    type = (isMemRef ? "memref<" : "tensor<") + type + number(dim) + "x" +
-           (isValue ? valueStored : keyStored) + ">";
+    if (options.tailDim)
+      dim = isValue ? options.tailDim : draft.valueDim;
+    bool isPacked = (isValue ? valueBlock : keyBlock) != 0;
+    std::vector<int64_t> shape;
+    std::string type =
+        (isMemRef ? "memref<" : "tensor<") +
+        poolType(isValue, isPacked ? dim / 2 : dim, isFused, shape) +
+        (isValue ? valueStored : keyStored) + ">";
     std::string base = name(isValue ? "v" : "k");
     // Codes are of all sizes.
     std::string value = draft.run(
         base, type,
-        !keyScales.empty()
+        isPacked
+            ? llvm::json::Value(llvm::json::Object{{"random", "uniform"},
+                                                   {"low", -128},
+                                                   {"high", 127},
+                                                   {"shape", toJson(shape)}})
+        : !(isValue ? valueScales : keyScales).empty()
             ? normal((isValue ? valueStored : keyStored) == "i8" ? 40 : 1,
                      shape)
         : isValue ? drawValues(draft, base, shape)
@@ -339,6 +434,8 @@ ViewDraft ViewWriter::write() {
     break;
   case Ragged:
     tables = raggedTables();
+    if (isBsr)
+      tables += blockTables();
     break;
   case Contiguous:
     valueSlots = slots = view.lengths[0];
@@ -347,10 +444,26 @@ ViewDraft ViewWriter::write() {
   drawOrigins();
   addPools();
   std::string scales = addScales();
-  std::string end =
-      (view.isPaged ? (isPageDynamic ? "?" : std::to_string(page)) + "x" : "") +
-      std::to_string(draft.kvHeads) + "x" + std::to_string(draft.keyDim) + "x" +
-      view.keyElement + (isHND ? ", HND" : ", NHD");
+  if (options.tailDim) {
+    view.type =
+        "!fi.latent_kv<" + std::to_string(draft.valueDim) + "+" +
+        std::to_string(options.tailDim) + "x" + view.keyElement +
+        ", page = " + (isPageDynamic ? "?" : std::to_string(page)) +
+        (draft.indexType != "i32" ? ", index = " + draft.indexType : "") +
+        (kind == Dense ? ", table = dense>" : ">");
+    draft.add(view.value + " = fi.view.latent " + pools + tables +
+              originClause + " : " + poolTypes + " -> " + view.type);
+    return std::move(view);
+  }
+  std::string end = isBsr ? std::to_string(blockColumns) + "x"
+                    : view.isPaged
+                        ? (isPageDynamic ? "?" : std::to_string(page)) + "x"
+                        : "";
+  end += std::to_string(draft.kvHeads) + "x" + std::to_string(draft.keyDim) +
+         "x" + view.keyElement +
+         (isHND   ? ", HND"
+          : isBsr ? ""
+                  : ", NHD");
   if (draft.valueDim != draft.keyDim)
     end += ", vo = " + std::to_string(draft.valueDim);
   if (view.valueElement != view.keyElement)
@@ -364,10 +477,12 @@ ViewDraft ViewWriter::write() {
     end += ", fused";
   if (hasTwoTables)
     end += ", two_tables";
-  view.type = (view.isPaged ? "!fi.paged_kv<" : "!fi.ragged_kv<") + end + ">";
-  draft.add(view.value + " = fi.view." + (view.isPaged ? "paged " : "ragged ") +
-            pools + tables + scales + originClause + " : " + poolTypes +
-            " -> " + view.type);
+  if (isBsr)
+    end += ", rows = " + std::to_string(blockRows);
+  std::string layout = isBsr ? "bsr" : view.isPaged ? "paged" : "ragged";
+  view.type = "!fi." + layout + "_kv<" + end + ">";
+  draft.add(view.value + " = fi.view." + layout + " " + pools + tables +
+            scales + originClause + " : " + poolTypes + " -> " + view.type);
   return std::move(view);
 }
 

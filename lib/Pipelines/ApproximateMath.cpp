@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Trigonometry.h"
 #include "fi/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,6 +36,7 @@ struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
     // Functions that the polynomials are not written for, by those they are.
     populateExpansionPatterns(patterns, {"exp2", "tan", "sinh", "cosh", "asinh",
                                          "acosh", "atanh", "fpowi"});
+    fi::populateTrigonometryPatterns(patterns);
     populateMathPolynomialApproximationPatterns(patterns);
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }

@@ -10,32 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CompanionTexts.h"
-#include "EmulatedExecutor.h"
+#include "CompanionTesting.h"
+#include <algorithm>
 
 using namespace fi;
 using namespace fi::test;
 
 namespace {
 
-/// On all backends that there are.
-void check(
-    const std::string &text, std::vector<Request> requests,
-    llvm::function_ref<void(Case &)> prepare = [](Case &) {}) {
-  SCOPED_TRACE(text);
-  static const Planned plans[] = {{1}, {3}};
-  const std::pair<const char *, Case::Maker> backends[] = {
-      {"cpu", {}}, {"interpreter", interpret}, {"emulated", emulate}};
-  for (const auto &[name, maker] : backends) {
-    SCOPED_TRACE(name);
-    Case test(text, requests);
-    test.setOptLevel(0);
-    if (maker)
-      test.on(maker);
-    prepare(test);
-    test.check(plans);
-  }
-}
+using fi::test::check;
 
 void check(const RopeText &text, int64_t rows,
            std::optional<HostTensor> table = std::nullopt) {
@@ -95,6 +78,11 @@ TEST(GatedTest, GivesWhatIsKnown) {
   EXPECT_NEAR(y.getFloat({0, 0, 0}), -0.4768116880884702, 1e-6);
   EXPECT_EQ(y.getFloat({0, 0, 2}), 0);
   EXPECT_NEAR(y.getFloat({0, 0, 3}), 1.4621171572600098, 1e-6);
+}
+
+TEST(GatedTest, IntoMemory) {
+  for (int64_t dim : {64, 1048})
+    check(gatedMemoryText(2, dim), {{37, 0}});
 }
 
 /// The tolerance tells the activations apart.
@@ -160,6 +148,129 @@ TEST(RopeTest, ScaledAngles) {
     text.scaling = scaling;
     check(text, 40);
   }
+}
+
+/// A row is read before it is written over.
+TEST(RopeTest, InPlace) {
+  for (const char *pairing : {"half", "interleaved"})
+    for (auto [dim, dims] :
+         {std::pair(64, 64), std::pair(80, 32), std::pair(512, 512)}) {
+      RopeText text;
+      text.pairing = pairing;
+      text.dim = dim;
+      text.dims = dims;
+      text.isInPlace = true;
+      check(text, 70);
+    }
+}
+
+/// By what pair i of `pairs` turns, as it is defined for models: by the length
+/// of its wave for llama 3, by a ramp over pairs for yarn.
+double turnOf(const std::string &scaling, double theta, int64_t i,
+              int64_t pairs) {
+  double turn = std::pow(theta, -double(i) / double(pairs));
+  double wave = 2 * M_PI / turn;
+  if (scaling == "linear")
+    return turn / 4;
+  if (scaling == "llama3") {
+    double smooth = (8192 / wave - 1) / (4 - 1);
+    return wave > 8192.0 / 1   ? turn / 8
+           : wave < 8192.0 / 4 ? turn
+                               : (1 - smooth) * turn / 8 + smooth * turn;
+  }
+  if (scaling == "yarn") {
+    auto pairThatTurns = [&](double times) {
+      return 2 * double(pairs) * std::log(4096 / (times * 2 * M_PI)) /
+             (2 * std::log(theta));
+    };
+    double low = std::floor(pairThatTurns(32)),
+           high = std::ceil(pairThatTurns(1));
+    double ramp = std::clamp((double(i) - low) / (high - low), 0.0, 1.0);
+    return turn / 4 * ramp + turn * (1 - ramp);
+  }
+  return turn;
+}
+
+/// Against what the definitions of models say, on a CPU and in the reference.
+TEST(RopeTest, ShortSpellings) {
+  const std::tuple<const char *, const char *, double, double> spellings[] = {
+      {"", "#fi.rotary<10000.0>", 10000, 1},
+      {"linear", "#fi.rotary<10000.0, #fi.linear<factor = 4.0>>", 10000, 1},
+      {"llama3",
+       "#fi.rotary<500000.0, #fi.llama3<factor = 8.0, low = 1.0, high = 4.0, "
+       "context = 8192>>",
+       500000, 1},
+      {"yarn",
+       "#fi.rotary<10000.0, #fi.yarn<factor = 4.0, fast = 32.0, slow = 1.0, "
+       "context = 4096>>",
+       10000, 0.1 * std::log(4.0) + 1},
+      {"yarn",
+       "#fi.rotary<10000.0, #fi.yarn<factor = 4.0, fast = 32.0, slow = 1.0, "
+       "context = 4096, magnitude = 1.5>>",
+       10000, 1.5}};
+  for (auto [scaling, spelling, theta, magnitude] : spellings)
+    for (const char *pairing : {"half", "interleaved"}) {
+      RopeText text;
+      text.pairing = pairing;
+      text.spelling = spelling;
+      text.dim = 80;
+      text.dims = 64;
+      text.input = text.output = "f32";
+      check(text, 40);
+      const int64_t positions[] = {0, 1, 2, 77, 1000, 2047, 4};
+      Case rope(text.get(), {{7, 0}});
+      HostTensor x;
+      rope.give("pos", integers(positions));
+      rope.adjust([&](const Signature &, std::vector<HostValue> &values) {
+        x = values[0].getTensor();
+      });
+      HostTensor expected = rope.runReference()[0],
+                 got = rope.setOptLevel(0).runOnCPU({1})[0];
+      for (int64_t row = 0; row < 7; ++row)
+        for (int64_t pair = 0; pair < 32; ++pair) {
+          bool isHalf = text.pairing == "half";
+          int64_t first = isHalf ? pair : 2 * pair,
+                  second = isHalf ? pair + 32 : 2 * pair + 1;
+          double angle =
+              double(positions[row]) * turnOf(scaling, theta, pair, 32);
+          double a = x.getFloat({row, 1, first}),
+                 b = x.getFloat({row, 1, second});
+          double c = magnitude * std::cos(angle),
+                 s = magnitude * std::sin(angle);
+          for (const HostTensor &y : {expected, got}) {
+            EXPECT_NEAR(y.getFloat({row, 1, first}), a * c - b * s, 3e-3)
+                << spelling << " row " << row << " pair " << pair;
+            EXPECT_NEAR(y.getFloat({row, 1, second}), a * s + b * c, 3e-3);
+          }
+        }
+    }
+}
+
+/// Angles of 2^31 stay angles: nothing leaves the circle (NUM13 would let it).
+TEST(RopeTest, OfPositionsBeyondF32) {
+  RopeText text;
+  text.input = text.output = "f32";
+  text.index = "i64";
+  Case rope(text.get(), {{4, 0}});
+  rope.give("pos",
+            integers({0, 2147483520, 2147483001, 1000000007}, DType::I64));
+  HostTensor x;
+  rope.adjust([&](const Signature &, std::vector<HostValue> &values) {
+    x = values[0].getTensor();
+  });
+  HostTensor y = rope.setOptLevel(0).runOnCPU({1})[0];
+  for (int64_t row = 0; row < 4; ++row)
+    for (int64_t pair = 0; pair < 32; ++pair) {
+      double length = std::hypot(x.getFloat({row, 0, pair}),
+                                 x.getFloat({row, 0, pair + 32}));
+      EXPECT_NEAR(std::hypot(y.getFloat({row, 0, pair}),
+                             y.getFloat({row, 0, pair + 32})),
+                  length, 1e-5 * (1 + length));
+    }
+  // The first pair turns by 1: an angle that f32 holds, 2^31 - 128.
+  double a = x.getFloat({1, 0, 0}), b = x.getFloat({1, 0, 32});
+  EXPECT_NEAR(y.getFloat({1, 0, 0}),
+              a * std::cos(2147483520.0) - b * std::sin(2147483520.0), 1e-5);
 }
 
 /// What attention's own transform of queries does.

@@ -23,6 +23,21 @@ inline std::string rowsType(int64_t heads, int64_t dim,
          element + ">";
 }
 
+/// The same where the program's tensors are memrefs.
+inline std::string memoryType(int64_t heads, int64_t dim,
+                              const std::string &element) {
+  return "memref" + rowsType(heads, dim, element).substr(6);
+}
+
+/// A gate whose result is `dim` wide, in memory.
+inline std::string gatedMemoryText(int64_t heads, int64_t dim) {
+  std::string x = memoryType(heads, 2 * dim, "bf16"),
+              y = memoryType(heads, dim, "f32");
+  return "fi.program @gate run(%x: " + x + ", %y: " + y +
+         ") {\n  fi.gated %x act(silu) outs(%y : " + y + ") : " + x +
+         "\n  fi.return\n}\n";
+}
+
 /// A gate whose result is `dim` wide.
 inline std::string gatedText(int64_t heads, int64_t dim,
                              const std::string &activation = "silu",
@@ -94,29 +109,36 @@ inline HostTensor cosinesAndSines(int64_t positions, int64_t pairs) {
 
 struct RopeText {
   std::string input = "bf16", output = "bf16", index = "i32";
-  std::string pairing = "half", scaling;
+  /// The scaling of a region, or the attribute that stands for one.
+  std::string pairing = "half", scaling, spelling;
   int64_t heads = 3, dim = 64, dims = 64;
-  bool isPlanned = false, isTable = false;
+  bool isPlanned = false, isTable = false, isInPlace = false;
 
   std::string get() const {
     std::string x = rowsType(heads, dim, input),
                 y = rowsType(heads, dim, output),
                 ix = "tensor<?x" + index + ">";
+    if (isInPlace)
+      x = y = memoryType(heads, dim, input);
     std::string text = "fi.program @rope ";
     text += isPlanned ? "plan(%pos: " + ix + ") run(%x: " + x
                       : "run(%x: " + x + ", %pos: " + ix;
     if (isTable)
       text += ", %table: tensor<?x2x?xf32>";
-    text += ") -> (" + y + ") {\n  %y = fi.rope %x at(%pos : " + ix +
-            ") pair<" + pairing + "> ";
+    text += isInPlace ? ") {\n  fi.rope" : ") -> (" + y + ") {\n  %y = fi.rope";
+    text += " %x at(%pos : " + ix + ") pair<" + pairing + "> ";
     if (dims != dim)
       text += "dims(" + std::to_string(dims) + ") ";
     if (isTable)
       text += "captures(%t = %table : tensor<?x2x?xf32>) ";
-    text +=
-        transform("transform", isTable           ? tableRotary()
-                               : scaling.empty() ? rotary(dims)
-                                                 : scaledRotary(dims, scaling));
+    text += !spelling.empty()
+                ? "transform(" + spelling + ")"
+                : transform("transform", isTable ? tableRotary()
+                                         : scaling.empty()
+                                             ? rotary(dims)
+                                             : scaledRotary(dims, scaling));
+    if (isInPlace)
+      return text + " outs(%x : " + x + ") : " + x + "\n  fi.return\n}\n";
     return text + " : " + x + " -> " + y + "\n  fi.return %y : " + y + "\n}\n";
   }
 };

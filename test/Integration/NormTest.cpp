@@ -32,6 +32,13 @@ struct Norm {
   std::string columnsOf(const std::string &element) const {
     return "tensor<" + std::to_string(dim) + "x" + element + ">";
   }
+  bool isPerToken() const {
+    return scheme.find("per = token") != std::string::npos;
+  }
+  std::string scalesType() const {
+    return (inMemory ? "memref<?x" : "tensor<?x") + std::to_string(heads) +
+           "xf32>";
+  }
   bool isPerHead() const {
     return scheme.find("per = head") != std::string::npos;
   }
@@ -55,13 +62,18 @@ struct Norm {
     body += "eps(" + eps + ") ";
     if (!scheme.empty()) {
       body += "to(" + scheme + ") ";
-      add("scales", "%s",
-          isPerHead() ? "tensor<" + std::to_string(heads) + "xf32>" : "f32");
+      if (!isPerToken())
+        add("scales", "%s",
+            isPerHead() ? "tensor<" + std::to_string(heads) + "xf32>" : "f32");
     }
     std::string types = y, names = "%y";
     if (!addend.empty()) {
       types += ", " + rowsOf(sum);
       names += ", %sum";
+    }
+    if (isPerToken()) {
+      types += ", " + scalesType();
+      names += ", %t";
     }
     if (inPlace)
       return "fi.program @norm run(" + arguments + ") {\n  " + body +
@@ -71,6 +83,8 @@ struct Norm {
       arguments += ", %y: " + y;
       if (!addend.empty())
         arguments += ", %sum: " + rowsOf(sum);
+      if (isPerToken())
+        arguments += ", %t: " + scalesType();
       return "fi.program @norm run(" + arguments + ") {\n  " + body + "outs(" +
              names + " : " + types + ") : " + x + "\n  fi.return\n}\n";
     }
@@ -87,7 +101,7 @@ struct Norm {
       for (int64_t head = 0; head < heads; ++head)
         scales.push_back(scale * static_cast<double>(head + 1));
       test.give("s", floats(scales));
-    } else if (!scheme.empty()) {
+    } else if (!scheme.empty() && !isPerToken()) {
       test.giveNumber("s", scale);
     }
   }
@@ -326,7 +340,7 @@ TEST(LayerNormTest, OfRowsFarFromZero) {
 TEST(QuantisedNormTest, OfSchemes) {
   for (const char *op : {"rms_norm", "layer_norm"})
     for (const char *storage : {"f8E4M3FN", "f8E5M2", "i8"})
-      for (const char *per : {"tensor", "head"})
+      for (const char *per : {"tensor", "head", "token"})
         for (int64_t dim : {72, 1288}) {
           Norm norm;
           norm.op = op;
@@ -340,6 +354,42 @@ TEST(QuantisedNormTest, OfSchemes) {
           }
           check(norm, dim > 72 ? 5 : 33);
         }
+}
+
+TEST(QuantisedNormTest, IntoMemoryByScalesThatItFinds) {
+  for (bool adds : {false, true})
+    for (int64_t dim : {64, 1032, 4096}) {
+      Norm norm;
+      norm.dim = dim;
+      norm.inMemory = true;
+      norm.output = "i8";
+      norm.scheme = "!fi.scaled<i8, per = token, by = f32>";
+      if (adds)
+        norm.addend = norm.sum = "bf16";
+      check(norm, 7);
+    }
+}
+
+/// What a row's scale is, without the reference.
+TEST(QuantisedNormTest, ScalesReachTheLargestCode) {
+  Norm norm;
+  norm.heads = 1;
+  norm.input = "f32";
+  norm.weight.clear();
+  norm.output = "f8E4M3FN";
+  norm.eps = "0.0";
+  norm.scheme = "!fi.scaled<f8E4M3FN, per = token, by = f32>";
+  Case test(norm.get(), {{1, 0}});
+  test.adjust([](const Signature &, std::vector<HostValue> &values) {
+    for (int64_t d = 0; d < 64; ++d)
+      values[0].getTensor().setFloat({0, 0, d}, d == 5 ? -4 : 2);
+  });
+  std::vector<HostTensor> got = test.setOptLevel(0).runOnCPU({1});
+  ASSERT_EQ(got.size(), 2u);
+  double deviation = std::sqrt((63 * 4 + 16) / 64.0);
+  EXPECT_NEAR(got[1].getFloat({0, 0}), 4 / deviation / 448, 1e-8);
+  EXPECT_EQ(got[0].getFloat({0, 0, 5}), -448);
+  EXPECT_EQ(got[0].getFloat({0, 0, 6}), 224);
 }
 
 /// Over its inputs, as engines do: the sum stays for the next layer. Lanes read

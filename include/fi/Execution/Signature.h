@@ -139,6 +139,8 @@ struct NormInfo {
 struct CompanionInfo {
   /// Arguments that have as many rows as its results, -1 for what is none.
   llvm::SmallVector<int, 2> rows;
+  /// Arguments that results are written to.
+  llvm::SmallVector<int, 2> outs;
 };
 
 struct Signature {

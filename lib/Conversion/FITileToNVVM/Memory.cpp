@@ -350,7 +350,7 @@ Value NVVMLowering::loadTile(RankedTensorType type, const Argument &argument,
   Type element = type.getElementType();
   if (argument.element == element)
     return result;
-  if (isCode(argument.element))
+  if (isCode(argument.element) || isa<Float8E8M0FNUType>(argument.element))
     return fromCodes(result, argument.element, element);
   return arith::ExtFOp::create(b, loc, lowered(type), result);
 }

@@ -352,8 +352,15 @@ LogicalResult KernelLowering::lowerLoadRows(LoadRowsOp op) {
     Value offset = begin(row);
     if (scalarRows) {
       Value value = memref::LoadOp::create(b, loc, source.base, offset);
-      if (value.getType() != type.getElementType())
+      if (value.getType().getIntOrFloatBitWidth() == 8 &&
+          type.getElementType().isF32()) {
+        value = vector::BroadcastOp::create(
+            b, loc, VectorType::get({1}, value.getType()), value);
+        value = vector::ExtractOp::create(b, loc, widen(value),
+                                          ArrayRef<int64_t>{0});
+      } else if (value.getType() != type.getElementType()) {
         value = arith::ExtFOp::create(b, loc, type.getElementType(), value);
+      }
       memref::StoreOp::create(b, loc, value, buffer, row);
     } else {
       prefetchRow(source, begin(add(row, kRowsAhead)), columns * step,

@@ -28,10 +28,12 @@ int64_t fi::tile::getColumnPart(int64_t columns, int64_t most) {
   return part;
 }
 
-FailureOr<unsigned> CompanionStage::define(Value result) {
-  if (failed(buffers.define(result, op.getRowOperands().front())))
+FailureOr<unsigned> CompanionStage::place(unsigned index) {
+  Value place = op.getPlaces()[index];
+  if (op->getNumResults() > 0 &&
+      failed(buffers.define(place, op.getRowOperands().front())))
     return failure();
-  return stage.use(buffers.get(result));
+  return stage.use(buffers.get(place));
 }
 
 void CompanionStage::begin(int64_t columns, int64_t heads, int64_t parts) {
@@ -61,7 +63,10 @@ DictionaryAttr CompanionStage::end() {
       b.getNamedAttr("bodies", describeBodies(b, symbol, rows))};
   // Results and temporaries are known to have as many.
   SmallVector<Attribute> arguments;
-  for (Value operand : llvm::drop_begin(op.getRowOperands()))
+  SmallVector<Value> withRows = op.getRowOperands();
+  if (op->getNumResults() == 0)
+    llvm::append_range(withRows, op.getPlaces());
+  for (Value operand : llvm::drop_begin(withRows))
     if (isa<BlockArgument>(operand))
       arguments.push_back(b.getStringAttr(buffers.get(operand).name));
   if (!arguments.empty())
@@ -80,14 +85,36 @@ Value CompanionStage::number(double value) {
       b, loc, b.getF32FloatAttr(static_cast<float>(value)));
 }
 
+Value CompanionStage::firstColumn(int64_t columns) {
+  if (!part)
+    return index(0);
+  return arith::MulIOp::create(b, loc, part, index(columns));
+}
+
+static Value loadAs(CompanionStage &stage, Value item, Value memory,
+                    Type element, int64_t columns, Value first, int64_t step) {
+  return LoadRowsOp::create(
+      stage.b, stage.loc, stage.tile(stage.rows, columns, element), memory,
+      item, /*group=*/1, stage.part ? stage.head : Value(), first,
+      static_cast<uint64_t>(step));
+}
+
+Value CompanionStage::loadRaw(unsigned buffer, int64_t columns, Value first,
+                              int64_t step) {
+  Value memory = argument(buffer);
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  return loadAs(*this, item, memory, element, columns, first, step);
+}
+
 Value CompanionStage::load(unsigned buffer, int64_t columns, Value first,
                            int64_t step) {
   Value memory = argument(buffer);
   Type element = cast<MemRefType>(memory.getType()).getElementType();
-  Value loaded = LoadRowsOp::create(
-      b, loc, tile(rows, columns, element), memory, item, /*group=*/1,
-      part ? head : Value(), first, static_cast<uint64_t>(step));
-  return convertTile(b, loc, loaded, f32);
+  // Loads make numbers of codes.
+  if (element.getIntOrFloatBitWidth() == 8)
+    element = f32;
+  return convertTile(
+      b, loc, loadAs(*this, item, memory, element, columns, first, step), f32);
 }
 
 void CompanionStage::store(Value value, unsigned buffer, Value first,
@@ -156,25 +183,20 @@ private:
 
 } // namespace
 
-/// Parts of rows as wide as a warp moves at once.
-static constexpr int64_t kMostColumns = 256;
 /// Both elements of so many pairs are in registers.
 static constexpr int64_t kMostPairs = 128;
 
-static DictionaryAttr build(CompanionStage &stage, GatedOp op) {
-  RankedTensorType type = op.getInput().getType();
+DictionaryAttr fi::tile::buildRows(CompanionStage &stage, GatedOp op) {
+  auto type = cast<ShapedType>(op.getInput().getType());
   int64_t dim = type.getDimSize(2) / 2;
   int64_t columns = getColumnPart(dim, kMostColumns);
   unsigned input = stage.use(op.getInput());
-  FailureOr<unsigned> output = stage.define(op.getResult());
+  FailureOr<unsigned> output = stage.place();
   if (failed(output))
     return {};
   OpBuilder &b = stage.b;
   stage.begin(columns, type.getDimSize(1), dim / columns);
-  Value first = stage.part ? arith::MulIOp::create(b, stage.loc, stage.part,
-                                                   stage.index(columns))
-                                 .getResult()
-                           : stage.index(0);
+  Value first = stage.firstColumn(columns);
   Value gate = stage.load(input, columns, first);
   Value other =
       stage.load(input, columns,
@@ -227,14 +249,14 @@ LogicalResult fi::tile::buildTransform(OpBuilder &b, Location loc,
   return success();
 }
 
-static DictionaryAttr build(CompanionStage &stage, RopeOp op) {
-  RankedTensorType type = op.getInput().getType();
+DictionaryAttr fi::tile::buildRows(CompanionStage &stage, RopeOp op) {
+  ShapedType type = op.getInputType();
   unsigned input = stage.use(op.getInput()),
            positions = stage.use(op.getPositions());
   SmallVector<unsigned> captures;
   for (Value capture : op.getCaptures())
     captures.push_back(stage.use(capture));
-  FailureOr<unsigned> output = stage.define(op.getResult());
+  FailureOr<unsigned> output = stage.place();
   if (failed(output))
     return {};
   OpBuilder &b = stage.b;
@@ -271,8 +293,8 @@ DictionaryAttr fi::tile::buildCompanionStage(OpBuilder &b,
                                              StringRef name) {
   CompanionStage stage(b, op, buffers, name);
   return llvm::TypeSwitch<Operation *, DictionaryAttr>(op)
-      .Case<GatedOp, RopeOp>(
-          [&](auto concrete) { return build(stage, concrete); })
+      .Case<GatedOp, RopeOp, QuantiseOp, DequantiseOp, PackBitsOp>(
+          [&](auto concrete) { return buildRows(stage, concrete); })
       .Default([](Operation *other) {
         other->emitOpError("expected an op that this level has kernels of");
         return DictionaryAttr();

@@ -31,8 +31,8 @@ public:
 
   /// The buffer of an operand.
   unsigned use(mlir::Value operand) { return stage.use(buffers.get(operand)); }
-  /// The buffer of a result.
-  mlir::FailureOr<unsigned> define(mlir::Value result);
+  /// The buffer of a result, or of the destination that stands in its place.
+  mlir::FailureOr<unsigned> place(unsigned index = 0);
 
   /// Begins the kernel, whose tiles have up to `columns` columns. Every head
   /// has `parts` parts, each of which is an item.
@@ -48,6 +48,11 @@ public:
     return mlir::RankedTensorType::get({rows, columns}, element);
   }
 
+  /// The first of `columns` columns of the item's part.
+  mlir::Value firstColumn(int64_t columns);
+  /// A tile as it lies in memory.
+  mlir::Value loadRaw(unsigned buffer, int64_t columns, mlir::Value first = {},
+                      int64_t step = 1);
   /// A tile of rows in f32: `columns` of them from `first` on, `step` apart, or
   /// all where `first` is null.
   mlir::Value load(unsigned buffer, int64_t columns, mlir::Value first = {},
@@ -74,6 +79,16 @@ private:
   mlir::Block *entry = nullptr;
   mlir::Value item;
 };
+
+/// Parts of rows as wide as a warp moves at once.
+inline constexpr int64_t kMostColumns = 256;
+
+/// The stage of an op; null after an error.
+mlir::DictionaryAttr buildRows(CompanionStage &stage, GatedOp op);
+mlir::DictionaryAttr buildRows(CompanionStage &stage, RopeOp op);
+mlir::DictionaryAttr buildRows(CompanionStage &stage, QuantiseOp op);
+mlir::DictionaryAttr buildRows(CompanionStage &stage, DequantiseOp op);
+mlir::DictionaryAttr buildRows(CompanionStage &stage, PackBitsOp op);
 
 /// A region that transforms pairs of rows, and what of a row it transforms.
 struct PairTransform {

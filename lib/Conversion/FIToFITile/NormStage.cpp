@@ -94,6 +94,13 @@ private:
 Value NormStage::toCodes(Value numbers, unsigned buffer) {
   if (!norm.scheme)
     return convertTile(b, loc, numbers, elementOf(buffer));
+  if (norm.makesScales()) {
+    Value made = rowScales(b, loc, numbers, norm.scheme.getStorage());
+    store(made, *scales);
+    numbers = arith::DivFOp::create(b, loc, numbers,
+                                    broadcastTo(b, loc, made, {rows, dim}));
+    return quantise(b, loc, numbers, elementOf(buffer));
+  }
   Value scale = argument(*scales);
   if (norm.scheme.getGranularity() == Granularity::Head) {
     Value head = ItemOp::create(b, loc, item, Field::KVHead);
@@ -120,6 +127,8 @@ DictionaryAttr NormStage::build() {
   ValueRange places = norm.getPlaces();
   unsigned output = *use(places[0]);
   std::optional<unsigned> sum = use(norm.addend ? places[1] : Value());
+  if (norm.makesScales())
+    scales = use(places.back());
   std::string symbol = (name + "_rows" + Twine(rows)).str();
   KernelOp kernel = stage.createKernel(symbol, schedule);
   entry = &kernel.getBody().front();

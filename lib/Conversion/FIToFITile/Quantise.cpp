@@ -14,6 +14,7 @@
 #include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 #include <cstring>
 
@@ -39,17 +40,23 @@ public:
       return bytes;
     return arith::BitcastOp::create(b, loc, words.clone(storage), bytes);
   }
-  std::pair<Value, Value> toBlocks(Value x, BlockScaledType scheme,
-                                   Value factor);
+  /// The code of the scale of a block whose largest magnitude is `most`, in
+  /// i32, and what the block's numbers are divided by.
+  std::pair<Value, Value> toScale(Value most, BlockScaledType scheme,
+                                  Value factor);
+  /// The codes of numbers over their scales, in i32.
+  Value toBlockCodes(Value x, Value scale, Type storage);
+  /// The numbers of codes of f4E2M1FN, which are the low bits of words.
+  Value fromFloat4(Value code);
+  Value word(int32_t value) {
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(words, value));
+  }
 
 private:
   Value number(double value) {
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(floats, static_cast<float>(value)));
-  }
-  Value word(int32_t value) {
-    return arith::ConstantOp::create(b, loc,
-                                     DenseElementsAttr::get(words, value));
   }
   Value bits(Value x) { return arith::BitcastOp::create(b, loc, words, x); }
   Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
@@ -133,9 +140,8 @@ Value Quantiser::toFloat(Value x, Type storage, Value *rounded) {
   return arith::OrIOp::create(b, loc, code, sign);
 }
 
-std::pair<Value, Value> Quantiser::toBlocks(Value x, BlockScaledType scheme,
-                                            Value factor) {
-  Value most = BlockMaxOp::create(b, loc, x, scheme.getBlock());
+std::pair<Value, Value> Quantiser::toScale(Value most, BlockScaledType scheme,
+                                           Value factor) {
   Value code, scale;
   if (isa<Float8E8M0FNUType>(scheme.getBy())) {
     // The power of two below the largest number, less that below 6.
@@ -151,12 +157,46 @@ std::pair<Value, Value> Quantiser::toBlocks(Value x, BlockScaledType scheme,
     code = toFloat(scale, scheme.getBy(), &rounded);
     scale = arith::MulFOp::create(b, loc, rounded, factor);
   }
+  return {code, scale};
+}
+
+Value Quantiser::toBlockCodes(Value x, Value scale, Type storage) {
   Value quotient = arith::DivFOp::create(b, loc, x, scale);
   Value isZero = compare(arith::CmpFPredicate::OEQ, scale, number(0));
   quotient = arith::SelectOp::create(b, loc, isZero, number(0), quotient);
-  Value codes = toFloat(quotient, scheme.getStorage());
-  Type bytes = b.getI8Type();
-  return {narrow(codes, bytes), narrow(code, bytes)};
+  return toFloat(quotient, storage);
+}
+
+/// From 1 on the exponent and the mantissa of an f32 but for a bias; below
+/// there are 0 and 1/2.
+Value Quantiser::fromFloat4(Value code) {
+  Value sign = arith::ShLIOp::create(
+      b, loc, arith::AndIOp::create(b, loc, code, word(8)), word(28));
+  Value rest = arith::AndIOp::create(b, loc, code, word(7));
+  Value large = arith::ShLIOp::create(b, loc, rest, word(22));
+  large = arith::AddIOp::create(b, loc, large, word(126 << 23));
+  Value small = arith::MulIOp::create(b, loc, rest, word(126 << 23));
+  Value isSmall =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, rest, word(2));
+  rest = arith::SelectOp::create(b, loc, isSmall, small, large);
+  return arith::BitcastOp::create(b, loc, floats,
+                                  arith::OrIOp::create(b, loc, rest, sign));
+}
+
+Value fi::tile::rowScales(OpBuilder &b, Location loc, Value tile,
+                          Type storage) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  RankedTensorType column = type.clone({type.getDimSize(0), 1});
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(column, static_cast<float>(value)));
+  };
+  Value most = ReduceOp::create(b, loc, column, ReduceKind::Max,
+                                math::AbsFOp::create(b, loc, tile));
+  Value scale =
+      arith::DivFOp::create(b, loc, most, number(getLargestCode(storage)));
+  // A row of zeros has a scale as well.
+  return arith::MaximumFOp::create(b, loc, scale, number(0x1p-126));
 }
 
 Value fi::tile::quantise(OpBuilder &b, Location loc, Value tile, Type storage) {
@@ -173,5 +213,44 @@ std::pair<Value, Value> fi::tile::quantiseBlocks(OpBuilder &b, Location loc,
   auto type = cast<RankedTensorType>(tile.getType());
   if (number)
     number = broadcastTo(b, loc, number, type.getShape());
-  return Quantiser(b, loc, type).toBlocks(tile, scheme, number);
+  Quantiser quantiser(b, loc, type);
+  Value most = BlockMaxOp::create(b, loc, tile, scheme.getBlock());
+  auto [code, scale] = quantiser.toScale(most, scheme, number);
+  Value codes = quantiser.toBlockCodes(tile, scale, scheme.getStorage());
+  Type bytes = b.getI8Type();
+  return {quantiser.narrow(codes, bytes), quantiser.narrow(code, bytes)};
+}
+
+std::pair<Value, Value> fi::tile::quantiseBlock(OpBuilder &b, Location loc,
+                                                Value even, Value odd,
+                                                BlockScaledType scheme,
+                                                Value number) {
+  auto type = cast<RankedTensorType>(even.getType());
+  SmallVector<int64_t> column = {type.getDimSize(0), 1};
+  RankedTensorType columnType = type.clone(column);
+  Value most =
+      arith::MaximumFOp::create(b, loc, math::AbsFOp::create(b, loc, even),
+                                math::AbsFOp::create(b, loc, odd));
+  most = ReduceOp::create(b, loc, columnType, ReduceKind::Max, most);
+  if (number)
+    number = broadcastTo(b, loc, number, column);
+  Quantiser scales(b, loc, columnType), codes(b, loc, type);
+  auto [code, scale] = scales.toScale(most, scheme, number);
+  scale = broadcastTo(b, loc, scale, type.getShape());
+  Value low = codes.toBlockCodes(even, scale, scheme.getStorage());
+  Value high = codes.toBlockCodes(odd, scale, scheme.getStorage());
+  high = arith::ShLIOp::create(b, loc, high, codes.word(4));
+  Value both = arith::OrIOp::create(b, loc, low, high);
+  return {codes.narrow(both, b.getI8Type()),
+          scales.narrow(code, scheme.getBy())};
+}
+
+std::pair<Value, Value> fi::tile::unpackFloat4(OpBuilder &b, Location loc,
+                                               Value bytes) {
+  auto type = cast<RankedTensorType>(bytes.getType());
+  Quantiser quantiser(b, loc, type.clone(b.getF32Type()));
+  Value words =
+      arith::ExtUIOp::create(b, loc, type.clone(b.getI32Type()), bytes);
+  Value high = arith::ShRUIOp::create(b, loc, words, quantiser.word(4));
+  return {quantiser.fromFloat4(words), quantiser.fromFloat4(high)};
 }

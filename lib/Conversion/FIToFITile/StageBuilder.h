@@ -149,12 +149,25 @@ struct ViewBuffers {
 /// beyond.
 mlir::Value quantise(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value tile, mlir::Type storage);
+/// The scales of rows of a tile of f32, a column: the largest magnitude over
+/// the largest code (QTZ4).
+mlir::Value rowScales(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value tile, mlir::Type storage);
 /// The codes of a tile of f32 and, in each column of a block, the code of the
 /// block's scale, both as i8; `number` multiplies all scales if it is not null
 /// (QNT13).
 std::pair<mlir::Value, mlir::Value>
 quantiseBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
                BlockScaledType scheme, mlir::Value number);
+/// The same of one block of each row, given by its even and its odd columns:
+/// bytes of two codes, and the code of the scale, of its type.
+std::pair<mlir::Value, mlir::Value>
+quantiseBlock(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value even,
+              mlir::Value odd, BlockScaledType scheme, mlir::Value number);
+/// The other way: numbers of the codes in the low and in the high half of
+/// bytes.
+std::pair<mlir::Value, mlir::Value>
+unpackFloat4(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bytes);
 ViewBuffers useView(StageBuilder &stage, mlir::Value view,
                     const ProgramBuffers &buffers);
 mlir::Value createView(StageBuilder &stage, KernelOp kernel, mlir::Value view,

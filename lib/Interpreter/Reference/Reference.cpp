@@ -11,8 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Interpreter/Reference.h"
-#include "ReferenceImpl.h"
-#include "fi/Dialect/FI/IR/FICompanions.h"
+#include "Interpreter.h"
 #include "fi/Interpreter/Tolerance.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,77 +35,6 @@ static std::string shapeOf(const HostTensor &tensor) {
     text += (i ? ", " : "") + std::to_string(size);
   return text + "] of " + getName(tensor.getType()).str();
 }
-
-namespace {
-
-class Interpreter {
-public:
-  Interpreter(ProgramOp program, const ReferenceOptions &options)
-      : program(program), options(options) {}
-
-  bool bind(ArrayRef<HostValue> arguments);
-  bool run();
-
-  std::vector<HostTensor> results;
-  std::string text;
-
-private:
-  bool execute(Operation *op);
-  bool execute(AttentionOp op);
-  bool execute(EmptyOp op);
-  bool execute(MergeOp op);
-  bool execute(MergeSegmentsOp op);
-  bool execute(FinalizeOp op);
-  bool execute(SegmentsOp op);
-  bool execute(AppendOp op);
-  bool executeNorm(const NormParts &norm);
-  bool appendRow(AppendOp op, const ViewValue &view, bool ofValues,
-                 RegionFunction &region, int64_t request, int64_t head,
-                 int64_t key, std::vector<double> &row);
-  HostTensor *toleranceOf(AppendOp op, KVPart part, const HostTensor &pool);
-  bool execute(GatedOp op);
-  bool execute(RopeOp op);
-  bool executeDim(Operation *op, Value source, Value index);
-  std::vector<Capture> capturesOf(ValueRange values);
-  /// The rows that a companion takes.
-  Rows rowsOf(Value value);
-  /// Makes a result of as many rows as `rows`.
-  bool makeRows(Operation *op, RankedTensorType type, const HostTensor &rows,
-                Rows &result);
-  bool setRows(Value value, const Rows &rows);
-
-  std::vector<HostTensor> tensorsOf(ValueRange values) {
-    std::vector<HostTensor> result;
-    for (Value value : values)
-      result.push_back(tensors.find(value)->second);
-    return result;
-  }
-  std::optional<HostTensor> tensorOf(Value value) {
-    if (!value)
-      return std::nullopt;
-    return tensors.find(value)->second;
-  }
-  std::array<Scales, 2> scalesOf(KVViewTypeInterface view, ValueRange operands);
-  bool makeNormaliser(Operation *op, NormaliserAttrInterface kind,
-                      std::unique_ptr<Normaliser> &normaliser);
-  bool mergeStates(Operation *op, NormaliserAttrInterface kind,
-                   ArrayRef<StateValue> parts, StateValue &result);
-  bool storeResults(Operation *op, const StateValue &state, ValueRange results,
-                    ValueRange outs);
-
-  ProgramOp program;
-  const ReferenceOptions &options;
-  llvm::DenseMap<Value, HostTensor> tensors;
-  /// Of what companions compute, if they are asked for.
-  llvm::DenseMap<Value, HostTensor> tolerances;
-  llvm::DenseMap<Value, ViewValue> views;
-  /// One state, or one for each slot.
-  llvm::DenseMap<Value, std::vector<StateValue>> states;
-  llvm::DenseMap<Value, SegmentsValue> segments;
-  ScalarEvaluator scalars;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Arguments
@@ -515,135 +443,6 @@ HostTensor *Interpreter::toleranceOf(AppendOp op, KVPart part,
 }
 
 //===----------------------------------------------------------------------===//
-// Companions
-//===----------------------------------------------------------------------===//
-
-bool Interpreter::executeNorm(const NormParts &norm) {
-  Operation *op = norm.op;
-  HostTensor input = *tensorOf(norm.input);
-  std::optional<HostTensor> addend = tensorOf(norm.addend);
-  std::optional<HostTensor> weight = tensorOf(norm.weight);
-  std::optional<HostTensor> bias = tensorOf(norm.bias);
-  int64_t rows = input.getSize(0), dim = input.getSize(2);
-  if (addend && addend->getSize(0) != rows)
-    return BatchError(op, text)("expected operand 'addend' to have " +
-                                Twine(rows) + " rows like 'input', but got " +
-                                Twine(addend->getSize(0)) + " [BAT10]");
-  std::vector<HostTensor> results;
-  for (auto [index, place] : llvm::enumerate(norm.getPlaces())) {
-    auto type = cast<ShapedType>(place.getType());
-    bool isResult = op->getNumResults() > 0;
-    if (isResult)
-      tensors[place] =
-          HostTensor(*getDType(type.getElementType()), input.getShape());
-    HostTensor target = tensors.find(place)->second;
-    if (target.getSize(0) != rows ||
-        (!type.isDynamicDim(0) && type.getDimSize(0) != rows))
-      return BatchError(op, text)(
-          Twine("expected ") + (isResult ? "result " : "destination ") +
-          Twine(index) + " to have " + Twine(rows) +
-          " rows like 'input', but got " +
-          Twine(type.isDynamicDim(0) ? target.getSize(0) : type.getDimSize(0)) +
-          " [BAT10]");
-    results.push_back(target);
-  }
-  auto scaleOf = [&](int64_t head) -> double {
-    if (!norm.scheme)
-      return 1;
-    if (norm.scheme.getGranularity() == Granularity::Head)
-      return tensorOf(norm.scales)->getFloat({head});
-    return scalars.get(norm.scales).number;
-  };
-  std::vector<double> x(dim);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t head = 0; head < input.getSize(1); ++head) {
-      double mean = 0, squares = 0;
-      for (int64_t d = 0; d < dim; ++d) {
-        x[d] = input.getFloat({row, head, d});
-        if (addend) {
-          x[d] += addend->getFloat({row, head, d});
-          results[1].setFloat({row, head, d}, x[d]);
-        }
-        mean += x[d] / static_cast<double>(dim);
-      }
-      for (double &element : x) {
-        if (norm.centred)
-          element -= mean;
-        squares += element * element;
-      }
-      double scale =
-          1 / std::sqrt(squares / static_cast<double>(dim) + norm.epsilon);
-      for (int64_t d = 0; d < dim; ++d) {
-        double factor = weight ? weight->getFloat({d}) : 1;
-        if (norm.plusOne)
-          factor += 1;
-        double y = x[d] * scale * factor + (bias ? bias->getFloat({d}) : 0);
-        if (norm.scheme)
-          writeSaturated(results[0].at({row, head, d}), results[0].getType(),
-                         static_cast<float>(y / scaleOf(head)));
-        else
-          results[0].setFloat({row, head, d}, y);
-      }
-    }
-  return true;
-}
-
-std::vector<Capture> Interpreter::capturesOf(ValueRange values) {
-  std::vector<Capture> captures;
-  for (Value value : values)
-    if (isa<ShapedType>(value.getType()))
-      captures.push_back({tensorOf(value), Scalar()});
-    else
-      captures.push_back({std::nullopt, scalars.get(value)});
-  return captures;
-}
-
-Rows Interpreter::rowsOf(Value value) {
-  Rows rows = {*tensorOf(value), std::nullopt};
-  if (auto it = tolerances.find(value); it != tolerances.end())
-    rows.tolerance = it->second;
-  return rows;
-}
-
-bool Interpreter::makeRows(Operation *op, RankedTensorType type,
-                           const HostTensor &rows, Rows &result) {
-  llvm::SmallVector<int64_t, 4> shape(type.getShape());
-  if (type.isDynamicDim(0))
-    shape[0] = rows.getSize(0);
-  if (shape[0] != rows.getSize(0))
-    return BatchError(op, text)("expected " + Twine(shape[0]) +
-                                " rows by the type of the result, but got " +
-                                Twine(rows.getSize(0)) + " [BAT10]");
-  result.values = HostTensor(*getDType(type.getElementType()), shape);
-  if (options.tolerances)
-    result.tolerance = HostTensor(DType::F64, shape);
-  return true;
-}
-
-bool Interpreter::setRows(Value value, const Rows &rows) {
-  tensors[value] = rows.values;
-  if (rows.tolerance)
-    tolerances[value] = *rows.tolerance;
-  return true;
-}
-
-bool Interpreter::execute(GatedOp op) {
-  Rows input = rowsOf(op.getInput()), result;
-  if (!makeRows(op, op.getResult().getType(), input.values, result))
-    return false;
-  evaluateGated(op, input, result);
-  return setRows(op.getResult(), result);
-}
-
-bool Interpreter::execute(RopeOp op) {
-  Rows input = rowsOf(op.getInput()), result;
-  return makeRows(op, op.getResult().getType(), input.values, result) &&
-         evaluateRope(op, input, *tensorOf(op.getPositions()),
-                      capturesOf(op.getCaptures()), result, text) &&
-         setRows(op.getResult(), result);
-}
-
-//===----------------------------------------------------------------------===//
 // The program
 //===----------------------------------------------------------------------===//
 
@@ -683,8 +482,8 @@ bool Interpreter::executeDim(Operation *op, Value source, Value index) {
 bool Interpreter::execute(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
-            SegmentsOp, AppendOp, GatedOp, RopeOp>(
-          [&](auto concrete) { return execute(concrete); })
+            SegmentsOp, AppendOp, GatedOp, RopeOp, QuantiseOp, DequantiseOp,
+            PackBitsOp>([&](auto concrete) { return execute(concrete); })
       .Case<RMSNormOp, LayerNormOp>(
           [&](Operation *norm) { return executeNorm(*NormParts::of(norm)); })
       .Case([&](PagedViewOp view) {

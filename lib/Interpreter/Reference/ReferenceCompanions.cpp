@@ -10,35 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReferenceImpl.h"
-#include "fi/Interpreter/Tolerance.h"
+#include "RowElements.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::reference;
-
-/// Calls `visit` with each row and head.
-static void visitRows(const HostTensor &rows,
-                      llvm::function_ref<void(int64_t, int64_t)> visit) {
-  for (int64_t row = 0; row < rows.getSize(0); ++row)
-    for (int64_t head = 0; head < rows.getSize(1); ++head)
-      visit(row, head);
-}
-
-/// By how much an element of an input may be off.
-static double errorOf(const Rows &input, ArrayRef<int64_t> index) {
-  return input.tolerance ? input.tolerance->getFloat(index) : 0;
-}
-
-/// Stores what was computed, off by `error` before it is rounded.
-static void setElement(Rows &result, ArrayRef<int64_t> index, double value,
-                       double error) {
-  result.values.setFloat(index, value);
-  if (result.tolerance)
-    result.tolerance->setFloat(
-        index, elementTolerance(value, error, result.values.getType()));
-}
 
 //===----------------------------------------------------------------------===//
 // Gates

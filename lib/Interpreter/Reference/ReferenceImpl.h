@@ -289,6 +289,20 @@ struct Rows {
 /// Evaluate what stands beside attention. `result.tolerance`, where it is
 /// there, receives NUM13's bound.
 void evaluateGated(GatedOp op, const Rows &input, Rows &result);
+/// Rows of codes: `scales` are given, or `made` receives them, or both where
+/// blocks have scales and `scales` multiplies these.
+void evaluateQuantise(QuantiseOp op, const Rows &input, const Rows *scales,
+                      double number, Rows &codes, Rows *made);
+void evaluateDequantise(DequantiseOp op, const Rows &codes,
+                        llvm::ArrayRef<Rows> scales, double number,
+                        Rows &result);
+void evaluatePackBits(PackBitsOp op, const HostTensor &input,
+                      const HostTensor &result);
+/// Computes the scale of a block of numbers, which goes to `place`, and gives
+/// their codes to `store`, as QNT13 says; `number` multiplies the scale.
+void quantiseBlock(llvm::ArrayRef<double> block, DType scaleType, float number,
+                   void *place,
+                   llvm::function_ref<void(int64_t, int64_t)> store);
 bool evaluateRope(RopeOp op, const Rows &input, const HostTensor &positions,
                   llvm::ArrayRef<Capture> captures, Rows &result,
                   std::string &error);

@@ -128,6 +128,26 @@ void ViewValue::readRow(KVPart part, int64_t request, int64_t head, int64_t key,
 }
 
 /// QNT13, step by step in f32.
+void fi::reference::quantiseBlock(
+    ArrayRef<double> block, DType scaleType, float number, void *place,
+    llvm::function_ref<void(int64_t, int64_t)> store) {
+  float most = 0;
+  for (double x : block)
+    most = std::fmax(most, std::fabs(static_cast<float>(x)));
+  float factor;
+  if (scaleType == DType::F8E8M0FNU) {
+    int exponent = most > 0 ? std::ilogb(most) - 2 : -126;
+    factor = std::ldexp(1.0f, std::max(exponent, -126));
+    writeFloat(place, scaleType, factor);
+  } else {
+    writeSaturated(place, scaleType, most / 6.0f / number);
+    factor = static_cast<float>(readFloat(place, scaleType)) * number;
+  }
+  for (auto [c, x] : llvm::enumerate(block))
+    store(static_cast<int64_t>(c),
+          toFloat4(factor == 0 ? 0 : static_cast<float>(x) / factor));
+}
+
 void ViewValue::quantiseRow(bool wantValues, int64_t request, int64_t head,
                             int64_t key, ArrayRef<double> row) const {
   const Scales &scales = wantValues ? valueScales : keyScales;
@@ -142,28 +162,14 @@ void ViewValue::quantiseRow(bool wantValues, int64_t request, int64_t head,
   auto number = static_cast<float>(scale(wantValues, request, head, key));
   int64_t block = scales.block;
   for (int64_t first = 0, e = row.size(); first < e; first += block) {
-    float most = 0;
-    for (double x : row.slice(first, block))
-      most = std::fmax(most, std::fabs(static_cast<float>(x)));
-    char *place = to + first / block * scaleStep;
-    float factor;
-    if (scaleType == DType::F8E8M0FNU) {
-      int exponent = most > 0 ? std::ilogb(most) - 2 : -126;
-      factor = std::ldexp(1.0f, std::max(exponent, -126));
-      writeFloat(place, scaleType, factor);
-    } else {
-      writeSaturated(place, scaleType, most / 6.0f / number);
-      factor = static_cast<float>(readFloat(place, scaleType)) * number;
-    }
-    for (int64_t c = first; c < first + block; ++c) {
-      float quotient = factor == 0 ? 0 : static_cast<float>(row[c]) / factor;
-      char *byte = codes + c / 2 * step;
-      int64_t code = toFloat4(quotient),
-              old = readInteger(byte, pool.getType());
-      writeInteger(byte, pool.getType(),
-                   c % 2 ? (old & 15) | code << 4
-                         : (old & ~INT64_C(15)) | code);
-    }
+    quantiseBlock(row.slice(first, block), scaleType, number,
+                  to + first / block * scaleStep, [&](int64_t c, int64_t code) {
+                    char *byte = codes + (first + c) / 2 * step;
+                    int64_t old = readInteger(byte, pool.getType());
+                    writeInteger(byte, pool.getType(),
+                                 c % 2 ? (old & 15) | code << 4
+                                       : (old & ~INT64_C(15)) | code);
+                  });
   }
 }
 

@@ -144,3 +144,33 @@ func.func private @f() attributes {a = #fi.sigmoid<bias = 1.0e39>}
 
 // expected-error @+1 {{expected 'bias'}}
 func.func private @f() attributes {a = #fi.sigmoid<base = 2>}
+
+// -----
+
+// expected-error @+1 {{expected a finite theta above 1, but got 1.000000e+00 [ROT1]}}
+func.func private @f() attributes {a = #fi.rotary<1.0>}
+
+// -----
+
+// expected-error @+1 {{expected #fi.linear, #fi.llama3, #fi.yarn or another attribute that scales rotary embeddings, but got #fi.causal [ROT2]}}
+func.func private @f() attributes {a = #fi.rotary<10.0, #fi.causal>}
+
+// -----
+
+// expected-error @+1 {{expected a finite factor of at least 1, but got 5.000000e-01 [ROT3]}}
+func.func private @f() attributes {a = #fi.linear<factor = 0.5>}
+
+// -----
+
+// expected-error @+1 {{expected finite numbers of turns above 0, of fast pairs more than of slow ones, but got 1.000000e+00 and 4.000000e+00 [ROT4]}}
+func.func private @f() attributes {a = #fi.llama3<factor = 8.0, low = 4.0, high = 1.0, context = 8192>}
+
+// -----
+
+// expected-error @+1 {{expected a context of 1 to 2^30 positions, but got 0 [ROT4]}}
+func.func private @f() attributes {a = #fi.llama3<factor = 8.0, low = 1.0, high = 4.0, context = 0>}
+
+// -----
+
+// expected-error @+1 {{expected a magnitude that is finite and above 0, but got 0.000000e+00 [ROT5]}}
+func.func private @f() attributes {a = #fi.yarn<factor = 8.0, fast = 32.0, slow = 1.0, context = 4096, magnitude = 0.0>}

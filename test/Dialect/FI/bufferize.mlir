@@ -228,3 +228,44 @@ func.func @norm_in_place(%x: tensor<?x1x64xf32>, %d: tensor<?x1x64xf32> {bufferi
   %y = fi.layer_norm %x eps(0.1) outs(%d : tensor<?x1x64xf32>) : tensor<?x1x64xf32> -> tensor<?x1x64xf32>
   return %y : tensor<?x1x64xf32>
 }
+
+// Other ops on rows: gates, pairs with what they capture, codes and their scales.
+// CHECK-LABEL: func.func @rows
+// CHECK-SAME: (%[[X:.*]]: memref<?x1x64xf32>, %[[P:.*]]: memref<?xi32>, %[[T:.*]]: memref<?x2x16xf32>)
+// CHECK: %[[G:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x1x32xf16>
+// CHECK: fi.gated %[[X]] act(gelu) outs(%[[G]] : memref<?x1x32xf16>) : memref<?x1x64xf32>
+// CHECK: %[[Y:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x1x32xf32>
+// CHECK: fi.rope %[[G]] at(%[[P]] : memref<?xi32>) pair<half> captures(%[[C:.*]] = %[[T]] : memref<?x2x16xf32>) transform(
+// CHECK: fi.load %[[C]][%{{.*}}] : memref<?x2x16xf32>
+// CHECK: } outs(%[[Y]] : memref<?x1x32xf32>) : memref<?x1x32xf16>
+// CHECK-DAG: %[[Q:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x1x32xi8>
+// CHECK-DAG: %[[S:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x1xf32>
+// CHECK: fi.quantise %[[Y]] to(!fi.scaled<i8, per = token, by = f32>) outs(%[[Q]], %[[S]] : memref<?x1x32xi8>, memref<?x1xf32>) : memref<?x1x32xf32>
+// CHECK: return %[[Q]], %[[S]]
+func.func @rows(%x: tensor<?x1x64xf32>, %p: tensor<?xi32>, %t: tensor<?x2x16xf32>) -> (tensor<?x1x32xi8>, tensor<?x1xf32>) {
+  %g = fi.gated %x act(gelu) : tensor<?x1x64xf32> -> tensor<?x1x32xf16>
+  %y = fi.rope %g at(%p : tensor<?xi32>) pair<half> captures(%c = %t : tensor<?x2x16xf32>)
+      transform(%a: f32, %b: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    %zero = arith.constant 0 : index
+    %f = fi.load %c[%pos, %zero, %pair] : tensor<?x2x16xf32>
+    %u = arith.mulf %a, %f : f32
+    fi.yield %b, %u : f32, f32
+  } : tensor<?x1x32xf16> -> tensor<?x1x32xf32>
+  %q, %s = fi.quantise %y to(!fi.scaled<i8, per = token, by = f32>) : tensor<?x1x32xf32> -> tensor<?x1x32xi8>, tensor<?x1xf32>
+  return %q, %s : tensor<?x1x32xi8>, tensor<?x1xf32>
+}
+
+// CHECK-LABEL: func.func @rows_in_place
+// CHECK-SAME: (%[[C:.*]]: memref<?x1x64xi8>, %[[S:.*]]: memref<?x1xf32>, %[[P:.*]]: memref<?xi32>, %[[D:.*]]: memref<?x1x64xf32>, %[[E:.*]]: memref<?x1x64xf32>)
+// CHECK-NOT: alloc
+// CHECK: fi.dequantise %[[C]] from(!fi.scaled<i8, per = token, by = f32>) scales(%[[S]] : memref<?x1xf32>) outs(%[[D]] : memref<?x1x64xf32>) : memref<?x1x64xi8>
+// CHECK: fi.rope %[[D]] at(%[[P]] : memref<?xi32>) pair<half> transform(
+// CHECK: } outs(%[[E]] : memref<?x1x64xf32>) : memref<?x1x64xf32>
+// CHECK: return %[[E]]
+func.func @rows_in_place(%c: tensor<?x1x64xi8>, %s: tensor<?x1xf32>, %p: tensor<?xi32>, %d: tensor<?x1x64xf32> {bufferization.writable = true}, %e: tensor<?x1x64xf32> {bufferization.writable = true}) -> tensor<?x1x64xf32> {
+  %y = fi.dequantise %c from(!fi.scaled<i8, per = token, by = f32>) scales(%s : tensor<?x1xf32>) outs(%d : tensor<?x1x64xf32>) : tensor<?x1x64xi8> -> tensor<?x1x64xf32>
+  %z = fi.rope %y at(%p : tensor<?xi32>) pair<half> transform(%a: f32, %b: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %b, %a : f32, f32
+  } outs(%e : tensor<?x1x64xf32>) : tensor<?x1x64xf32> -> tensor<?x1x64xf32>
+  return %z : tensor<?x1x64xf32>
+}

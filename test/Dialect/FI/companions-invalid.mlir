@@ -113,8 +113,32 @@ fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>) {
 // -----
 
 fi.program @p run(%x: tensor<?x2x64xf32>, %s: f32) -> (tensor<?x2x64xi8>) {
-  // expected-error @+1 {{expected scales per tensor or head, but got '!fi.scaled<i8, per = token, by = f32>' [RMS8]}}
-  %y = fi.rms_norm %x eps(0.1) to(!fi.scaled<i8, per = token, by = f32>) scales(%s : f32) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>
+  // expected-error @+1 {{expected scales per tensor, head or token, but got '!fi.scaled<i8, per = page, by = f32>' [RMS8]}}
+  %y = fi.rms_norm %x eps(0.1) to(!fi.scaled<i8, per = page, by = f32>) scales(%s : f32) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>
+  fi.return %y : tensor<?x2x64xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>) {
+  // expected-error @+1 {{expected 2 of results, or of 'outs' where these are memrefs, the norm and the scales, but got 1 [RMS2]}}
+  %y = fi.rms_norm %x eps(0.1) to(!fi.scaled<i8, per = token, by = f32>) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>
+  fi.return %y : tensor<?x2x64xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>, %s: f32) -> (tensor<?x2x64xi8>) {
+  // expected-error @+1 {{expected no 'scales' of tokens, since these are computed, but got 'f32' [RMS10]}}
+  %y, %t = fi.rms_norm %x eps(0.1) to(!fi.scaled<i8, per = token, by = f32>) scales(%s : f32) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>, tensor<?x2xf32>
+  fi.return %y : tensor<?x2x64xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>) {
+  // expected-error @+1 {{expected scales of f32 and of the rows and heads of 'tensor<?x2x64xf32>', but got 'tensor<?x1xf32>' [RMS10]}}
+  %y, %t = fi.layer_norm %x eps(0.1) to(!fi.scaled<i8, per = token, by = f32>) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>, tensor<?x1xf32>
   fi.return %y : tensor<?x2x64xi8>
 }
 
@@ -268,5 +292,205 @@ fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x1x32xf
   %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
     fi.yield %u : f32
   } : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
+  fi.return %y : tensor<?x1x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x32xf32>, %s: f32) -> (tensor<?x32xi8>) {
+  // expected-error @+1 {{expected operand 'input' of shape [rows, heads, dim] with heads and dim known and at least 1 head, but got 'tensor<?x32xf32>' [QTZ1]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : f32) : tensor<?x32xf32> -> tensor<?x32xi8>
+  fi.return %y : tensor<?x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>, %s: f32) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected a scheme, !fi.scaled or !fi.block_scaled, but got 'i8' [QTZ1]}}
+  %y = fi.quantise %x to(i8) scales(%s : f32) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x20xf32>, %s: f32) -> (tensor<?x2x20xi8>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 8 up to 1048576, but got 20 [QTZ1]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : f32) : tensor<?x2x20xf32> -> tensor<?x2x20xi8>
+  fi.return %y : tensor<?x2x20xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: f32) -> (tensor<?x2x16xf32>) {
+  // expected-error @+1 {{expected codes of ?x2x16x'i8' for 'tensor<?x2x16xf32>' by '!fi.scaled<i8, per = tensor, by = f32>', but got 'tensor<?x2x32xi8>' [QTZ1]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : f32) : tensor<?x2x32xi8> -> tensor<?x2x16xf32>
+  fi.return %y : tensor<?x2x16xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>, %s: f32) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected codes of ?x2x32x'f8E5M2' for 'tensor<?x2x32xf32>' by '!fi.scaled<f8E5M2, per = tensor, by = f32>', but got 'tensor<?x2x32xi8>' [QTZ1]}}
+  %y = fi.quantise %x to(!fi.scaled<f8E5M2, per = tensor, by = f32>) scales(%s : f32) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>, %s: f32) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected codes of ?x2x16x'i8' for 'tensor<?x2x32xf32>' by '!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>', but got 'tensor<?x2x32xi8>' [QTZ1]}}
+  %y, %t = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%s : f32) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>, tensor<?x2x2xf8E4M3FN>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: f32) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected scales per tensor, head or token, but got those of pages [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = page, by = f32>) scales(%s : f32) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: tensor<2xf32>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected scales of f32, a number, but got 'tensor<2xf32>' [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : tensor<2xf32>) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: tensor<3xf32>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected scales of f32 and shape [2], but got 'tensor<3xf32>' [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = head, by = f32>) scales(%s : tensor<3xf32>) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: tensor<?x3xf32>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected scales of f32 and shape [rows, 2], but got 'tensor<?x3xf32>' [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = token, by = f32>) scales(%s : tensor<?x3xf32>) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xi8>, %s: tensor<?x2x3xf32>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected scales of f32 and shape [rows, 2, 4], but got 'tensor<?x2x3xf32>' [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.scaled<i8, per = token, by = f32>) group(8) scales(%s : tensor<?x2x3xf32>) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x16xi8>, %s: tensor<?x2x2xf8E4M3FN>) -> (tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected 2 of 'scales' for '!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>', but got 1 [QTZ2]}}
+  %y = fi.dequantise %x from(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%s : tensor<?x2x2xf8E4M3FN>) : tensor<?x2x16xi8> -> tensor<?x2x32xf32>
+  fi.return %y : tensor<?x2x32xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected 'scales' for '!fi.scaled<i8, per = tensor, by = f32>': only those of tokens are computed [QTZ3]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected 2 of results, or of 'outs' where these are memrefs, but got 1 [ROW1]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>, %s: f32) -> (tensor<?x2x16xi8>) {
+  // expected-error @+1 {{expected no 'scales', since those of blocks are computed, but got 'f32' [QTZ3]}}
+  %y, %t = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>) scales(%s : f32) : tensor<?x2x32xf32> -> tensor<?x2x16xi8>, tensor<?x2x1xf8E8M0FNU>
+  fi.return %y : tensor<?x2x16xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>, %s: f32) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected 'group' beside scales per token, but got '!fi.scaled<i8, per = tensor, by = f32>' [QTZ3]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) group(8) scales(%s : f32) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x32xf32>) -> (tensor<?x2x32xi8>) {
+  // expected-error @+1 {{expected a dim that groups of columns divide, of a multiple of 8 up to 16384, but got 32 and groups of 24 [QTZ3]}}
+  %y, %s = fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) group(24) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>, tensor<?x2x1xf32>
+  fi.return %y : tensor<?x2x32xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x16392xf32>) -> (tensor<?x1x16392xi8>) {
+  // expected-error @+1 {{expected a dim up to 16384 where scales are computed, but got 16392: compute those of groups, by 'group' [QTZ3]}}
+  %y, %s = fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) : tensor<?x1x16392xf32> -> tensor<?x1x16392xi8>, tensor<?x1xf32>
+  fi.return %y : tensor<?x1x16392xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x72xi1>) -> (tensor<?x1x9xi8>) {
+  // expected-error @+1 {{expected a dim that is a multiple of 64 up to 1048576, but got 72 [PCK1]}}
+  %y = fi.pack_bits %x order(little) : tensor<?x1x72xi1> -> tensor<?x1x9xi8>
+  fi.return %y : tensor<?x1x9xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x64xi1>) -> (tensor<?x1x16xi8>) {
+  // expected-error @+1 {{expected a result of an eighth of the dim of 'input', 8, and its rows and heads, but got 'tensor<?x1x16xi8>' of 'tensor<?x1x64xi1>' [PCK2]}}
+  %y = fi.pack_bits %x order(big) : tensor<?x1x64xi1> -> tensor<?x1x16xi8>
+  fi.return %y : tensor<?x1x16xi8>
+}
+
+// -----
+
+func.func @f(%x: memref<?x2x64xf32>) {
+  // expected-error @+1 {{expected no results, but 'outs', where 'input' is a memref, but got 1 [ROW1]}}
+  %y = fi.gated %x act(silu) : memref<?x2x64xf32> -> tensor<?x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x2x64xf32>, %d: tensor<?x2x32xf32>) {
+  // expected-error @+1 {{expected 'outs' to be memrefs, as 'input' is, but got 'tensor<?x2x32xf32>' [ROW1]}}
+  fi.gated %x act(silu) outs(%d : tensor<?x2x32xf32>) : memref<?x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x2x64xf32>, %d: tensor<?x2x32xf16>) {
+  // expected-error @+1 {{expected 'outs' to be a tensor of the type of each result, ('tensor<?x2x32xf32>'), but got ('tensor<?x2x32xf16>') [ROW1]}}
+  %y = fi.gated %x act(silu) outs(%d : tensor<?x2x32xf16>) : tensor<?x2x64xf32> -> tensor<?x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x2x64xf32>) {
+  // expected-error @+1 {{expected 1 of results, or of 'outs' where these are memrefs, but got 0 [ROW1]}}
+  fi.gated %x act(silu) : memref<?x2x64xf32>
+  return
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x1x32xf32>) {
+  // expected-error @+1 {{expected an attribute that transforms pairs, such as #fi.rotary<10000.0>, but got #fi.causal [ROT8]}}
+  %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(#fi.causal) : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
   fi.return %y : tensor<?x1x32xf32>
 }

@@ -69,3 +69,57 @@ fi.program @pairs plan(%p: !ix) run(%x: !x, %g: tensor<?xf32>, %one: f32) -> (!x
   } : !x -> !x
   fi.return %b, %c : !x, !x
 }
+
+// CHECK-LABEL: fi.program @codes
+fi.program @codes run(%x: tensor<?x4x64xbf16>, %h: tensor<4xf32>, %n: f32, %t: tensor<?x4x2xf32>)
+    -> (tensor<?x4x64xi8>, tensor<?x4x64xf8E5M2>, tensor<?x4x64xf32>, tensor<?x4xf32>, tensor<?x4x64xi8>) {
+  // CHECK: fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) scales(%n : f32) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>
+  %a = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) scales(%n : f32) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>
+  // CHECK: fi.quantise %x to(!fi.scaled<f8E5M2, per = head, by = f32>) scales(%h : tensor<4xf32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E5M2>
+  %b = fi.quantise %x to(!fi.scaled<f8E5M2, per = head, by = f32>) scales(%h : tensor<4xf32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E5M2>
+  // CHECK: %[[C:.*]]:2 = fi.quantise %x to(!fi.scaled<f8E4M3FN, per = token, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E4M3FN>, tensor<?x4xf32>
+  %c, %s = fi.quantise %x to(!fi.scaled<f8E4M3FN, per = token, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E4M3FN>, tensor<?x4xf32>
+  // CHECK: fi.dequantise %[[C]]#0 from(!fi.scaled<f8E4M3FN, per = token, by = f32>) scales(%[[C]]#1 : tensor<?x4xf32>) : tensor<?x4x64xf8E4M3FN> -> tensor<?x4x64xf32>
+  %d = fi.dequantise %c from(!fi.scaled<f8E4M3FN, per = token, by = f32>) scales(%s : tensor<?x4xf32>) : tensor<?x4x64xf8E4M3FN> -> tensor<?x4x64xf32>
+  // CHECK: fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) group(32) scales(%t : tensor<?x4x2xf32>)
+  %e = fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) group(32) scales(%t : tensor<?x4x2xf32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>
+  fi.return %a, %b, %d, %s, %e : tensor<?x4x64xi8>, tensor<?x4x64xf8E5M2>, tensor<?x4x64xf32>, tensor<?x4xf32>, tensor<?x4x64xi8>
+}
+
+// CHECK-LABEL: fi.program @blocks
+fi.program @blocks run(%x: tensor<?x4x64xbf16>, %n: f32) -> (tensor<?x4x64xf32>, tensor<?x4x32xi8>, tensor<?x4x2xf8E8M0FNU>) {
+  // CHECK: %[[C:.*]]:2 = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%n : f32) : tensor<?x4x64xbf16> -> tensor<?x4x32xi8>, tensor<?x4x4xf8E4M3FN>
+  %c, %s = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%n : f32) : tensor<?x4x64xbf16> -> tensor<?x4x32xi8>, tensor<?x4x4xf8E4M3FN>
+  // CHECK: fi.dequantise %[[C]]#0 from(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%[[C]]#1, %n : tensor<?x4x4xf8E4M3FN>, f32) : tensor<?x4x32xi8> -> tensor<?x4x64xf32>
+  %d = fi.dequantise %c from(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) scales(%s, %n : tensor<?x4x4xf8E4M3FN>, f32) : tensor<?x4x32xi8> -> tensor<?x4x64xf32>
+  // CHECK: fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>) : tensor<?x4x64xbf16> -> tensor<?x4x32xi8>, tensor<?x4x2xf8E8M0FNU>
+  %e, %f = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>) : tensor<?x4x64xbf16> -> tensor<?x4x32xi8>, tensor<?x4x2xf8E8M0FNU>
+  fi.return %d, %e, %f : tensor<?x4x64xf32>, tensor<?x4x32xi8>, tensor<?x4x2xf8E8M0FNU>
+}
+
+// CHECK-LABEL: fi.program @bits
+fi.program @bits run(%x: tensor<?x1x64xi1>, %y: tensor<?x1x64xi8>) -> (tensor<?x1x8xi8>, tensor<?x1x8xi8>) {
+  // CHECK: fi.pack_bits %x order(little) : tensor<?x1x64xi1> -> tensor<?x1x8xi8>
+  %a = fi.pack_bits %x order(little) : tensor<?x1x64xi1> -> tensor<?x1x8xi8>
+  // CHECK: fi.pack_bits %y order(big) : tensor<?x1x64xi8> -> tensor<?x1x8xi8>
+  %b = fi.pack_bits %y order(big) : tensor<?x1x64xi8> -> tensor<?x1x8xi8>
+  fi.return %a, %b : tensor<?x1x8xi8>, tensor<?x1x8xi8>
+}
+
+// CHECK-LABEL: func.func @rows_in_memory
+func.func @rows_in_memory(%x: memref<?x2x64xbf16>, %y: memref<?x2x32xf16>, %p: memref<?xi32>, %c: memref<?x2x64xi8>, %s: memref<?x2xf32>, %b: memref<?x2x8xi8>) {
+  // CHECK: fi.gated %{{.*}} act(silu) outs(%{{.*}} : memref<?x2x32xf16>) : memref<?x2x64xbf16>{{$}}
+  fi.gated %x act(silu) outs(%y : memref<?x2x32xf16>) : memref<?x2x64xbf16>
+  // CHECK: fi.rope %{{.*}} at(%{{.*}} : memref<?xi32>) pair<half> transform(
+  // CHECK: } outs(%{{.*}} : memref<?x2x64xbf16>) : memref<?x2x64xbf16>{{$}}
+  fi.rope %x at(%p : memref<?xi32>) pair<half> transform(%u: f32, %v: f32, %pair: index, %req: index, %head: index, %pos: index) {
+    fi.yield %v, %u : f32, f32
+  } outs(%x : memref<?x2x64xbf16>) : memref<?x2x64xbf16>
+  // CHECK: fi.quantise %{{.*}} to(!fi.scaled<i8, per = token, by = f32>) outs(%{{.*}}, %{{.*}} : memref<?x2x64xi8>, memref<?x2xf32>) : memref<?x2x64xbf16>{{$}}
+  fi.quantise %x to(!fi.scaled<i8, per = token, by = f32>) outs(%c, %s : memref<?x2x64xi8>, memref<?x2xf32>) : memref<?x2x64xbf16>
+  // CHECK: fi.dequantise %{{.*}} from(!fi.scaled<i8, per = token, by = f32>) scales(%{{.*}} : memref<?x2xf32>) outs(%{{.*}} : memref<?x2x64xbf16>) : memref<?x2x64xi8>{{$}}
+  fi.dequantise %c from(!fi.scaled<i8, per = token, by = f32>) scales(%s : memref<?x2xf32>) outs(%x : memref<?x2x64xbf16>) : memref<?x2x64xi8>
+  // CHECK: fi.pack_bits %{{.*}} order(little) outs(%{{.*}} : memref<?x2x8xi8>) : memref<?x2x64xi8>{{$}}
+  fi.pack_bits %c order(little) outs(%b : memref<?x2x8xi8>) : memref<?x2x64xi8>
+  return
+}

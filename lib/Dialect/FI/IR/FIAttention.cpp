@@ -187,9 +187,11 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (parseCaptures(parser, captures, bindings))
     return failure();
+  TransformSpelling spellings[2];
   for (unsigned index : {0u, 1u})
     if (succeeded(parser.parseOptionalKeyword(kRegionNames[index])))
-      if (parser.parseLParen() || parseRegionWithArguments(*regions[index]))
+      if (parser.parseLParen() ||
+          parseTransform(parser, *regions[index], bindings, spellings[index]))
         return failure();
   // score(#attr) or score(arguments) { ... }
   if (succeeded(parser.parseOptionalKeyword("score"))) {
@@ -258,6 +260,12 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (succeeded(parser.parseOptionalArrow()))
     if (parser.parseTypeList(result.types))
+      return failure();
+
+  auto viewType = dyn_cast<KVViewTypeInterface>(view.types.back());
+  for (unsigned index : {0u, 1u})
+    if (spellings[index].build(parser, *regions[index], captures.types,
+                               viewType ? viewType.getKeyDim() : 0))
       return failure();
 
   SmallVector<int32_t> segmentSizes;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fi/Dialect/FI/IR/FICompanions.h"
+#include "Rows.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -51,7 +51,7 @@ std::optional<NormParts> NormParts::of(Operation *op) {
 }
 
 /// Where results go, as for fi.attention.
-static LogicalResult verifyPlaces(const NormParts &norm) {
+static LogicalResult verifyNormPlaces(const NormParts &norm) {
   Operation *op = norm.op;
   if (isa<MemRefType>(norm.input.getType())) {
     if (op->getNumResults() != 0)
@@ -71,11 +71,15 @@ static LogicalResult verifyPlaces(const NormParts &norm) {
            << op->getResultTypes() << "), but got (" << norm.outs.getTypes()
            << ") [RMS9]";
   }
-  size_t wanted = norm.addend ? 2 : 1;
+  size_t wanted = 1 + (norm.addend ? 1 : 0) + (norm.makesScales() ? 1 : 0);
   if (norm.getPlaces().size() != wanted)
     return op->emitOpError("expected ")
            << wanted << " of results, or of 'outs' where these are memrefs, "
-           << (norm.addend ? "the norm and the sum" : "the norm")
+           << (norm.addend && norm.makesScales()
+                   ? "the norm, the sum and the scales"
+               : norm.addend        ? "the norm and the sum"
+               : norm.makesScales() ? "the norm and the scales"
+                                    : "the norm")
            << ", but got " << norm.getPlaces().size() << " [RMS2]";
   return success();
 }
@@ -92,13 +96,27 @@ static LogicalResult verifyScheme(const NormParts &norm, ShapedType result) {
     return success();
   }
   Granularity granularity = norm.scheme.getGranularity();
-  if (granularity != Granularity::Tensor && granularity != Granularity::Head)
-    return op->emitOpError("expected scales per tensor or head, but got ")
+  if (granularity == Granularity::Page)
+    return op->emitOpError(
+               "expected scales per tensor, head or token, but got ")
            << norm.scheme << " [RMS8]";
   if (result.getElementType() != norm.scheme.getStorage())
     return op->emitOpError("expected a result of ")
            << norm.scheme.getStorage() << " by 'to', but got " << result
            << " [RMS8]";
+  if (norm.makesScales()) {
+    if (norm.scales)
+      return op->emitOpError("expected no 'scales' of tokens, since these are "
+                             "computed, but got ")
+             << norm.scales.getType() << " [RMS10]";
+    auto made = cast<ShapedType>(norm.getPlaces().back().getType());
+    if (!made.getElementType().isF32() ||
+        made.getShape() != norm.getInputType().getShape().drop_back())
+      return op->emitOpError("expected scales of f32 and of the rows and heads "
+                             "of ")
+             << norm.getInputType() << ", but got " << made << " [RMS10]";
+    return success();
+  }
   bool fits = false;
   if (norm.scales) {
     auto shaped = dyn_cast<ShapedType>(norm.scales.getType());
@@ -136,9 +154,9 @@ static LogicalResult verifyNorm(const NormParts &norm) {
   if (dim % 8 != 0 || dim < 8 || dim > kMaxRowDim)
     return op->emitOpError("expected a dim that is a multiple of 8 up to ")
            << kMaxRowDim << ", but got " << dim << " [RMS1]";
-  if (failed(verifyPlaces(norm)))
+  if (failed(verifyNormPlaces(norm)))
     return failure();
-  for (Value place : norm.getPlaces()) {
+  for (Value place : norm.getPlaces().drop_back(norm.makesScales() ? 1 : 0)) {
     auto type = cast<ShapedType>(place.getType());
     if (type.getShape() != input.getShape())
       return op->emitOpError(
@@ -182,28 +200,13 @@ static LogicalResult reifyNorm(const NormParts &norm, OpBuilder &b,
                                ReifiedRankedShapedTypeDims &shapes) {
   if (norm.op->getNumResults() == 0)
     return failure();
-  for (size_t i = 0; i < norm.op->getNumResults(); ++i)
-    shapes.push_back(tensor::getMixedSizes(b, norm.op->getLoc(), norm.input));
-  return success();
-}
-
-using Effects =
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-/// Memrefs are read; those of `outs` are written.
-static void getNormEffects(Operation *op, MutableOperandRange outs,
-                           Effects &effects) {
-  llvm::SmallPtrSet<OpOperand *, 2> places;
-  for (OpOperand &out : outs)
-    places.insert(&out);
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    if (places.contains(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-    else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+  for (Value result : norm.op->getResults()) {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(b, norm.op->getLoc(), norm.input);
+    sizes.resize(cast<ShapedType>(result.getType()).getRank());
+    shapes.push_back(std::move(sizes));
   }
+  return success();
 }
 
 LogicalResult RMSNormOp::verify() { return verifyNorm(*NormParts::of(*this)); }
@@ -223,8 +226,8 @@ LayerNormOp::reifyResultShapes(OpBuilder &b,
 }
 
 void RMSNormOp::getEffects(Effects &effects) {
-  getNormEffects(*this, getOutsMutable(), effects);
+  getRowEffects(*this, getOutsMutable(), effects);
 }
 void LayerNormOp::getEffects(Effects &effects) {
-  getNormEffects(*this, getOutsMutable(), effects);
+  getRowEffects(*this, getOutsMutable(), effects);
 }

@@ -431,6 +431,7 @@ ParseResult AppendOp::parse(OpAsmParser &parser, OperationState &result) {
   if (rows.operands.empty())
     return parser.emitError(parser.getNameLoc(), "expected 'rows'");
   std::unique_ptr<Region> regions[2];
+  TransformSpelling spellings[2];
   StringRef second;
   SMLoc loc = parser.getCurrentLocation();
   for (StringRef name : {"key", "value", "tail"}) {
@@ -440,12 +441,10 @@ ParseResult AppendOp::parse(OpAsmParser &parser, OperationState &result) {
     region = std::make_unique<Region>();
     if (name != "key")
       second = name;
-    if (parser.parseLParen() || parseScalarRegion(parser, *region, bindings))
+    if (parser.parseLParen() ||
+        parseTransform(parser, *region, bindings, spellings[name != "key"]))
       return failure();
   }
-  if (regions[0] || regions[1])
-    for (std::unique_ptr<Region> &region : regions)
-      result.addRegion(region ? std::move(region) : std::make_unique<Region>());
   if (parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseColonType(keys.types.emplace_back()) || parser.parseComma() ||
       parser.parseType(values.types.emplace_back()) ||
@@ -455,6 +454,21 @@ ParseResult AppendOp::parse(OpAsmParser &parser, OperationState &result) {
     return parser.emitError(loc, "expected region '")
            << secondRegionName(view.types[0]) << "' of a view of type "
            << view.types[0] << ", but got '" << second << "'";
+  auto viewType = dyn_cast<KVViewTypeInterface>(view.types[0]);
+  auto dims = dyn_cast_or_null<IntegerAttr>(
+      result.attributes.get(getDimsAttrName(result.name)));
+  for (auto [isSecond, spelling] : llvm::enumerate(spellings)) {
+    int64_t paired = dims ? dims.getInt() : 0;
+    if (viewType && !dims)
+      paired = viewType.getPartDim(isSecond ? viewType.getSecondPart()
+                                            : KVPart::Keys);
+    if (regions[isSecond] &&
+        spelling.build(parser, *regions[isSecond], captures.types, paired))
+      return failure();
+  }
+  if (regions[0] || regions[1])
+    for (std::unique_ptr<Region> &region : regions)
+      result.addRegion(region ? std::move(region) : std::make_unique<Region>());
   for (Clause *clause : {&keys, &values, &rows, &view, &captures})
     if (parser.resolveOperands(clause->operands, clause->types,
                                parser.getNameLoc(), result.operands))

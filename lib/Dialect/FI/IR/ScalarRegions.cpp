@@ -84,6 +84,57 @@ ParseResult fi::parseScalarRegion(OpAsmParser &parser, Region &region,
   return parser.parseRegion(region, arguments, /*enableNameShadowing=*/true);
 }
 
+ParseResult fi::parseTransform(OpAsmParser &parser, Region &region,
+                               ArrayRef<OpAsmParser::Argument> bindings,
+                               TransformSpelling &spelling) {
+  spelling.loc = parser.getCurrentLocation();
+  OptionalParseResult parsed = parser.parseOptionalAttribute(spelling.attr);
+  if (!parsed.has_value())
+    return parseScalarRegion(parser, region, bindings);
+  if (failed(*parsed))
+    return failure();
+  if (!isa<TransformAttrInterface>(spelling.attr))
+    return parser.emitError(spelling.loc,
+                            "expected an attribute that transforms pairs, such "
+                            "as #fi.rotary<10000.0>, but got ")
+           << spelling.attr << " [ROT8]";
+  return parser.parseRParen();
+}
+
+ParseResult TransformSpelling::build(OpAsmParser &parser, Region &region,
+                                     TypeRange captures, int64_t dims) const {
+  if (!attr)
+    return success();
+  // Pairs that no op takes are refused by it; this needs some number.
+  dims = std::max<int64_t>(dims, 2);
+  OpBuilder b(parser.getContext());
+  Location location = parser.getEncodedSourceLoc(loc);
+  SmallVector<Type> types =
+      AttentionOp::getTransformArgumentTypes(b.getContext());
+  size_t own = types.size();
+  llvm::append_range(types, captures);
+  Block *block = b.createBlock(&region, {}, types,
+                               SmallVector<Location>(types.size(), location));
+  SmallVector<Value> made = cast<TransformAttrInterface>(attr).buildTransform(
+      b, location, ValueRange(block->getArguments()).take_front(own), dims);
+  fi::YieldOp::create(b, location, made);
+  return success();
+}
+
+ParseResult fi::parseDestinations(OpAsmParser &parser, Clause &outs) {
+  if (failed(parser.parseOptionalKeyword("outs")))
+    return success();
+  return failure(parser.parseLParen() ||
+                 parser.parseOperandList(outs.operands) ||
+                 parser.parseColonTypeList(outs.types) || parser.parseRParen());
+}
+
+void fi::printDestinations(OpAsmPrinter &printer, ValueRange outs) {
+  if (outs.empty())
+    return;
+  printer << " outs(" << outs << " : " << outs.getTypes() << ')';
+}
+
 void fi::printCaptures(OpAsmPrinter &printer, ValueRange captures,
                        Region *first) {
   if (captures.empty() || !first)

@@ -45,6 +45,25 @@ mlir::ParseResult
 parseScalarRegion(mlir::OpAsmParser &parser, mlir::Region &region,
                   llvm::ArrayRef<mlir::OpAsmParser::Argument> bindings);
 
+/// A transform that is spelled as an attribute, until types are known.
+struct TransformSpelling {
+  mlir::Attribute attr;
+  llvm::SMLoc loc;
+
+  /// Makes the region of it, where there is one, for `dims` paired elements.
+  mlir::ParseResult build(mlir::OpAsmParser &parser, mlir::Region &region,
+                          mlir::TypeRange captures, int64_t dims) const;
+};
+/// A region of pairs or an attribute that stands for one, behind `keyword(`.
+mlir::ParseResult
+parseTransform(mlir::OpAsmParser &parser, mlir::Region &region,
+               llvm::ArrayRef<mlir::OpAsmParser::Argument> bindings,
+               TransformSpelling &spelling);
+
+/// `outs(%a, %b : types)`
+mlir::ParseResult parseDestinations(mlir::OpAsmParser &parser, Clause &outs);
+void printDestinations(mlir::OpAsmPrinter &printer, mlir::ValueRange outs);
+
 /// ` pair<half> captures(...)`: captures get one name in all regions, that of
 /// `first`, the first region which is there.
 void printCaptures(mlir::OpAsmPrinter &printer, mlir::ValueRange captures,

@@ -120,7 +120,7 @@ struct LoadModel : ReaderModel<LoadModel, fi::LoadOp> {
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
     // A capture's type is changed by its owner.
-    if (isa<AttentionOp, AppendOp>(
+    if (isa<AttentionOp, AppendOp, RopeOp>(
             getOwnerOfValue(cast<fi::LoadOp>(op).getSource())))
       return success();
     return ReaderModel::bufferize(op, rewriter, options, state);
@@ -239,7 +239,7 @@ getPlaces(RewriterBase &rewriter, OpTy op,
     return getBuffers(rewriter, op.getOuts(), options, state);
   SmallVector<Value> places;
   FailureOr<OpFoldResult> rows = OpFoldResult();
-  for (Value result : op.getResults()) {
+  for (Value result : op->getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
     SmallVector<Value> sizes;
     // Heads and dim are known by the query or the state where the result's type
@@ -333,14 +333,28 @@ struct OutputModel : ReaderModel<Model, OpTy> {
   /// The capture that an argument of a region stands for.
   static OpOperand *captureOf(Operation *op, BlockArgument argument) {
     auto attention = dyn_cast<AttentionOp>(op);
-    if (!attention)
+    auto rope = dyn_cast<RopeOp>(op);
+    if (!attention && !rope)
       return nullptr;
-    MutableOperandRange captures = attention.getCapturesMutable();
+    MutableOperandRange captures =
+        attention ? attention.getCapturesMutable() : rope.getCapturesMutable();
     int64_t index = int64_t(argument.getArgNumber()) + captures.size() -
                     argument.getOwner()->getNumArguments();
     return index < 0 ? nullptr : &captures[index];
   }
 };
+
+/// Captured tensors are read by what knows that they become buffers.
+LogicalResult verifyCaptures(Operation *op) {
+  for (Region &region : op->getRegions())
+    for (BlockArgument argument : region.getArguments())
+      if (isa<TensorType>(argument.getType()))
+        for (Operation *user : argument.getUsers())
+          if (!isa<fi::LoadOp>(user))
+            return user->emitOpError("expected a captured tensor to be read by "
+                                     "fi.load where it is bufferized");
+  return success();
+}
 
 struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
   LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
@@ -349,14 +363,8 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
     auto op = cast<AttentionOp>(operation);
     if (isInProgram(op))
       return success();
-    for (Region &region : op->getRegions())
-      for (BlockArgument argument : region.getArguments())
-        if (isa<TensorType>(argument.getType()))
-          for (Operation *user : argument.getUsers())
-            if (!isa<fi::LoadOp>(user))
-              return user->emitOpError(
-                  "expected a captured tensor to be read by "
-                  "fi.load where it is bufferized");
+    if (failed(verifyCaptures(op)))
+      return failure();
     FailureOr<SmallVector<Value>> buffers =
         getBuffers(rewriter, op->getOperands(), options, state);
     if (failed(buffers))
@@ -434,17 +442,31 @@ struct FinalizeModel : OutputModel<FinalizeModel, FinalizeOp> {
   }
 };
 
-template <typename OpTy> struct NormModel : OutputModel<NormModel<OpTy>, OpTy> {
+/// Norms and other ops on rows, whose `outs` are their last operands.
+template <typename OpTy> struct RowsModel : OutputModel<RowsModel<OpTy>, OpTy> {
   LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
     auto op = cast<OpTy>(operation);
-    if (isInProgram(op) || op.getNumResults() == 0)
+    if (isInProgram(op))
       return success();
+    if (failed(verifyCaptures(op)))
+      return failure();
     FailureOr<SmallVector<Value>> buffers =
         getBuffers(rewriter, op->getOperands(), options, state);
     if (failed(buffers))
       return failure();
+    auto retype = [](Operation *made) {
+      if (auto rope = dyn_cast<RopeOp>(made))
+        setCaptureTypes(rope);
+    };
+    if (op->getNumResults() == 0) {
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperands(*buffers);
+        retype(op);
+      });
+      return success();
+    }
     FailureOr<SmallVector<Value>> places = getPlaces(
         rewriter, op,
         [&]() -> FailureOr<OpFoldResult> {
@@ -460,13 +482,18 @@ template <typename OpTy> struct NormModel : OutputModel<NormModel<OpTy>, OpTy> {
     SmallVector<Value> operands(ArrayRef(*buffers).take_front(kept));
     llvm::append_range(operands, *places);
     NamedAttrList attributes(op->getAttrs());
-    SmallVector<int32_t> sizes(op.getProperties().getOperandSegmentSizes());
-    sizes.back() = static_cast<int32_t>(places->size());
+    if constexpr (OpTy::template hasTrait<
+                      OpTrait::AttrSizedOperandSegments>()) {
+      SmallVector<int32_t> sizes(op.getProperties().getOperandSegmentSizes());
+      sizes.back() = static_cast<int32_t>(places->size());
+      attributes.set(OpTy::getOperandSegmentSizesAttrName(op->getName()),
+                     rewriter.getDenseI32ArrayAttr(sizes));
+    }
     OperationState made(op.getLoc(), op->getName(), operands, TypeRange());
-    attributes.set(OpTy::getOperandSegmentSizesAttrName(op->getName()),
-                   rewriter.getDenseI32ArrayAttr(sizes));
     made.addAttributes(attributes);
-    rewriter.create(made);
+    for (Region &region : op->getRegions())
+      made.addRegion()->takeBody(region);
+    retype(rewriter.create(made));
     replaceOpWithBufferizedValues(rewriter, op, *places);
     return success();
   }
@@ -504,8 +531,13 @@ void fi::registerBufferizableOpInterfaceExternalModels(
     AttentionOp::attachInterface<AttentionModel>(*context);
     BsrViewOp::attachInterface<ViewModel<BsrViewOp>>(*context);
     FinalizeOp::attachInterface<FinalizeModel>(*context);
-    LayerNormOp::attachInterface<NormModel<LayerNormOp>>(*context);
-    RMSNormOp::attachInterface<NormModel<RMSNormOp>>(*context);
+    DequantiseOp::attachInterface<RowsModel<DequantiseOp>>(*context);
+    GatedOp::attachInterface<RowsModel<GatedOp>>(*context);
+    LayerNormOp::attachInterface<RowsModel<LayerNormOp>>(*context);
+    PackBitsOp::attachInterface<RowsModel<PackBitsOp>>(*context);
+    QuantiseOp::attachInterface<RowsModel<QuantiseOp>>(*context);
+    RMSNormOp::attachInterface<RowsModel<RMSNormOp>>(*context);
+    RopeOp::attachInterface<RowsModel<RopeOp>>(*context);
     LatentViewOp::attachInterface<ViewModel<LatentViewOp>>(*context);
     fi::LoadOp::attachInterface<LoadModel>(*context);
     PagedViewOp::attachInterface<ViewModel<PagedViewOp>>(*context);

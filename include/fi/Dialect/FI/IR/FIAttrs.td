@@ -59,6 +59,81 @@ def FI_Activation : I32EnumAttr<"Activation", "function of a gate", [
   let cppNamespace = "::fi";
 }
 
+def FI_BitOrder : I32EnumAttr<"BitOrder", "which bit of a byte is the first", [
+    I32EnumAttrCase<"Little", 0, "little">, I32EnumAttrCase<"Big", 1, "big">]> {
+  let cppNamespace = "::fi";
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary embeddings
+//===----------------------------------------------------------------------===//
+
+def FI_RotaryAttr : FI_Attr<"Rotary", "rotary", [
+    DeclareAttrInterfaceMethods<FI_TransformAttrInterface>]> {
+  let summary = "the rotation of pairs by positions";
+  let description = [{
+    Pair i of dims / 2 pairs turns by position times `theta^(-2 i / dims)`, or by what
+    `scaling` makes of this angle: `#fi.linear`, `#fi.llama3`, `#fi.yarn`. Stands for
+    the region that computes it (REG5): the parser makes the region of it.
+
+    Constraints: ROT1 (theta), ROT2 (scaling).
+
+    Example: `#fi.rotary<10000.0>`,
+    `#fi.rotary<500000.0, #fi.llama3<factor = 8.0, low = 1.0, high = 4.0, context = 8192>>`
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$theta,
+                        OptionalParameter<"::mlir::Attribute">:$scaling);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+class FI_RotaryScalingAttr<string name, string mnemonic, list<string> methods = []>
+    : FI_Attr<name, mnemonic, [
+        DeclareAttrInterfaceMethods<FI_RotaryScalingAttrInterface, methods>]> {
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def FI_LinearAttr : FI_RotaryScalingAttr<"Linear", "linear"> {
+  let summary = "angles divided by a factor";
+  let description = [{
+    Constraints: ROT3. Example: `#fi.linear<factor = 4.0>`
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$factor);
+}
+
+def FI_Llama3Attr : FI_RotaryScalingAttr<"Llama3", "llama3"> {
+  let summary = "slow angles divided by a factor, fast ones kept";
+  let description = [{
+    A pair turns `r = context * angle / (2 pi)` times over the context that a model was
+    trained with. Its angle is kept where `r >= high`, divided by `factor` where
+    `r <= low`, and blended linearly in r between (ROT6).
+
+    Constraints: ROT3, ROT4.
+
+    Example: `#fi.llama3<factor = 8.0, low = 1.0, high = 4.0, context = 8192>`
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$factor, "::mlir::FloatAttr":$low,
+                        "::mlir::FloatAttr":$high, "int64_t":$trained);
+}
+
+def FI_YarnAttr : FI_RotaryScalingAttr<"Yarn", "yarn", ["getMagnitude"]> {
+  let summary = "angles blended over pairs, and a factor of both elements";
+  let description = [{
+    Pairs before the one that turns `fast` times over the context keep their angles,
+    those behind the one that turns `slow` times have them divided by `factor`, and
+    between them the blend is linear in the pair's number (ROT7). Both elements are
+    multiplied by `magnitude`, `0.1 ln(factor) + 1` where it is left out.
+
+    Constraints: ROT3 to ROT5.
+
+    Example: `#fi.yarn<factor = 4.0, fast = 32.0, slow = 1.0, context = 32768>`
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$factor, "::mlir::FloatAttr":$fast,
+                        "::mlir::FloatAttr":$slow, "int64_t":$trained,
+                        OptionalParameter<"::mlir::FloatAttr">:$magnitudeAttr);
+}
+
 //===----------------------------------------------------------------------===//
 // Normalisers
 //===----------------------------------------------------------------------===//

@@ -58,12 +58,13 @@ def FI_RMSNormOp : FI_NormOp<"rms_norm", (ins UnitAttr:$plusOne)> {
     With `add`, `x` is the sum of two tensors in f32, and a second result is this
     sum, rounded to that result's type (RMS6). With `to` the first result is of
     codes: the number that they stand for is the code times its scale, given for
-    the `tensor` or for each `head` (RMS8).
+    the `tensor` or for each `head` (RMS8). Scales of each `token`, a row and head,
+    are computed, and are the last result (RMS10).
 
     Destinations (`outs`) are as those of `fi.attention`: memrefs that are written
     where `x` is a memref, or a tensor for each result, whose buffer it takes.
 
-    Constraints: RMS1 to RMS4, RMS6, RMS8, RMS9.
+    Constraints: RMS1 to RMS4, RMS6, RMS8 to RMS10.
 
     Example:
 
@@ -113,39 +114,55 @@ def FI_LayerNormOp
 // Others
 //===----------------------------------------------------------------------===//
 
-def FI_RowTensor : RankedTensorOf<[F32, F16, BF16]>;
+// Rows of numbers or of codes, and what they are made of.
+def FI_CompanionNumbers : RankedTensorOf<[F32, F16, BF16]>;
+def FI_CompanionCodes : AnyTypeOf<[RankedTensorOf<[F8E4M3FN, F8E5M2, I8]>,
+                                   MemRefOf<[F8E4M3FN, F8E5M2, I8]>],
+    "tensor or memref of f8E4M3FN, f8E5M2 or i8">;
+def FI_CompanionBlocks : AnyTypeOf<[
+    F32, RankedTensorOf<[F32, F8E4M3FN, F8E8M0FNU]>,
+    MemRefOf<[F32, F8E4M3FN, F8E8M0FNU]>],
+    "f32, or tensor or memref of f32, f8E4M3FN or f8E8M0FNU">;
+def FI_CompanionMade : RankedTensorOf<[F32, F8E4M3FN, F8E5M2, F8E8M0FNU, I8]>;
+def FI_CompanionMadeOut : AnyTypeOf<[FI_CompanionMade,
+    MemRefOf<[F32, F8E4M3FN, F8E5M2, F8E8M0FNU, I8]>],
+    "tensor or memref of codes or scales">;
+def FI_CompanionBits : AnyTypeOf<[RankedTensorOf<[I1, I8]>, MemRefOf<[I1, I8]>],
+    "tensor or memref of i1 or i8">;
 
-class FI_CompanionOp<string mnemonic, list<Trait> traits = []> : FI_Op<mnemonic,
+class FI_CompanionOp<string mnemonic, list<string> methods = [],
+                     list<Trait> traits = []> : FI_Op<mnemonic,
     !listconcat([
-        Pure,
+        DeclareOpInterfaceMethods<FI_CompanionOpInterface, methods>,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
                                   ["reifyResultShapes"]>], traits)> {
   let hasVerifier = 1;
 }
 
-def FI_GatedOp : FI_CompanionOp<"gated", [FI_CompanionOpInterface]> {
+def FI_GatedOp : FI_CompanionOp<"gated"> {
   let summary = "one half of rows, gated by a function of the other";
   let description = [{
     Element `d` of a result row, which has half as many elements, is
     `act(x[d]) * x[d + dim / 2]`, computed in f32 and rounded once. `silu` is
     `x / (1 + exp(-x))`, `gelu` is `x (1 + erf(x / sqrt(2))) / 2` and `gelu_tanh` its
-    usual approximation with tanh (GAT3).
+    usual approximation with tanh (GAT3). Destinations are as those of norms.
 
-    Constraints: GAT1, GAT2.
+    Constraints: GAT1, GAT2, ROW1.
 
     Example: `%y = fi.gated %x act(silu) : tensor<?x1x28672xbf16> -> tensor<?x1x14336xbf16>`
   }];
-  let arguments = (ins FI_RowTensor:$input, FI_Activation:$activation);
-  let results = (outs FI_RowTensor:$result);
+  let arguments = (ins FI_CompanionRows:$input, Variadic<FI_CompanionRows>:$outs,
+                       FI_Activation:$activation);
+  let results = (outs Optional<FI_CompanionNumbers>:$result);
   let assemblyFormat = [{
-    $input `act` `(` $activation `)` attr-dict `:` type($input) `->`
-    type($result)
+    $input `act` `(` $activation `)` (`outs` `(` $outs^ `:` type($outs) `)`)?
+    attr-dict `:` type($input) (`->` type($result)^)?
   }];
 }
 
-def FI_RopeOp : FI_CompanionOp<"rope", [
-    IsolatedFromAbove,
-    DeclareOpInterfaceMethods<FI_CompanionOpInterface, ["getRowOperands"]>,
+def FI_RopeOp : FI_CompanionOp<"rope", ["getRowOperands"], [
+    AttrSizedOperandSegments, IsolatedFromAbove,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "pairs of rows' elements, transformed by positions";
   let description = [{
@@ -154,9 +171,10 @@ def FI_RopeOp : FI_CompanionOp<"rope", [
     head, the row's position and the captures. Pairs are elements (i, i + dims / 2)
     for `half` and (2 i, 2 i + 1) for `interleaved`, of the first `dims` elements of
     a row; the others stay what they are. Without `dims` all elements are paired.
-    Computed in f32, rounded once.
+    Computed in f32, rounded once. `transform(#fi.rotary<...>)` is the short
+    spelling of a region. Destinations are as those of norms.
 
-    Constraints: ROPE1 to ROPE4, ATT11 to ATT13.
+    Constraints: ROPE1 to ROPE4, ATT11 to ATT13, ROW1.
 
     Example:
 
@@ -178,19 +196,113 @@ def FI_RopeOp : FI_CompanionOp<"rope", [
     } : tensor<?x8x128xbf16> -> tensor<?x8x128xbf16>
     ```
   }];
-  let arguments = (ins FI_RowTensor:$input,
-                       RankedTensorOf<[I32, I64]>:$positions,
-                       Variadic<FI_Capture>:$captures, FI_Pairing:$pairing,
+  let arguments = (ins FI_CompanionRows:$input, FI_Table:$positions,
+                       Variadic<FI_Capture>:$captures,
+                       Variadic<FI_CompanionRows>:$outs, FI_Pairing:$pairing,
                        OptionalAttr<I64Attr>:$dims);
-  let results = (outs FI_RowTensor:$result);
+  let results = (outs Optional<FI_CompanionNumbers>:$result);
   let regions = (region AnyRegion:$transform);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    ::mlir::ShapedType getInputType() {
+      return ::llvm::cast<::mlir::ShapedType>(getInput().getType());
+    }
     /// Elements of a row that are paired.
     int64_t getPairedDims() {
-      return getDims().value_or(getInput().getType().getDimSize(2));
+      return getDims().value_or(getInputType().getDimSize(2));
     }
+  }];
+}
+
+def FI_QuantiseOp : FI_CompanionOp<"quantise", ["getRowOperands"],
+                                   [AttrSizedOperandSegments]> {
+  let summary = "rows as codes of few bits";
+  let description = [{
+    Codes of the scheme `to`, whose numbers times their scales stand for the elements
+    of rows [rows, heads, dim]. Given scales are one for the `tensor`, one for each
+    `head` [heads], one for each `token`, which is a row and head, [rows, heads], or
+    with `group(n)` one for n columns of such, [rows, heads, dim / n] (QTZ2).
+
+    Without `scales` those of tokens and groups are computed, and are the second
+    result: the largest magnitude divided by the largest code (QTZ4). The scales of
+    blocks (`!fi.block_scaled`) are computed always, as by an append (QNT13);
+    `scales` then is the number of f32 that multiplies all of them, or those of a
+    head. Codes of 4 bits lie two to an i8.
+
+    Destinations are as those of norms.
+
+    Constraints: QTZ1 to QTZ3, ROW1.
+
+    Example:
+
+    ```mlir
+    %q, %s = fi.quantise %x to(!fi.scaled<f8E4M3FN, per = token, by = f32>)
+        : tensor<?x1x4096xbf16> -> tensor<?x1x4096xf8E4M3FN>, tensor<?x1xf32>
+    ```
+  }];
+  let arguments = (ins FI_CompanionRows:$input,
+                       Optional<FI_CompanionScales>:$scales,
+                       Variadic<FI_CompanionMadeOut>:$outs, TypeAttr:$scheme,
+                       OptionalAttr<I64Attr>:$group);
+  let results = (outs Variadic<FI_CompanionMade>:$results);
+  let assemblyFormat = [{
+    $input `to` `(` $scheme `)` (`group` `(` $group^ `)`)?
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` type($input) (`->` type($results)^)?
+  }];
+}
+
+def FI_DequantiseOp : FI_CompanionOp<"dequantise", ["getRowOperands"],
+                                     [AttrSizedOperandSegments]> {
+  let summary = "the numbers that rows of codes stand for";
+  let description = [{
+    Each code's number times its scale, in f32, rounded once. Scales are those that
+    `fi.quantise` takes or makes; of blocks the scales of these come first, then the
+    number of f32 where there is one.
+
+    Constraints: QTZ1, QTZ2, ROW1.
+
+    Example:
+
+    ```mlir
+    %x = fi.dequantise %q from(!fi.scaled<i8, per = head, by = f32>)
+        scales(%s : tensor<8xf32>) : tensor<?x8x128xi8> -> tensor<?x8x128xbf16>
+    ```
+  }];
+  let arguments = (ins FI_CompanionCodes:$input,
+                       Variadic<FI_CompanionBlocks>:$scales,
+                       Variadic<FI_CompanionRows>:$outs, TypeAttr:$scheme,
+                       OptionalAttr<I64Attr>:$group);
+  let results = (outs Optional<FI_CompanionNumbers>:$result);
+  let assemblyFormat = [{
+    $input `from` `(` $scheme `)` (`group` `(` $group^ `)`)?
+    `scales` `(` $scales `:` type($scales) `)`
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` type($input) (`->` type($result)^)?
+  }];
+}
+
+def FI_PackBitsOp : FI_CompanionOp<"pack_bits"> {
+  let summary = "eight truths to a byte";
+  let description = [{
+    Byte `d` of a result row has a bit for each of the elements 8 d to 8 d + 7, set
+    where the element is not 0; the first one is the lowest bit (`little`), or the
+    highest (`big`).
+
+    Constraints: PCK1, PCK2, ROW1.
+
+    Example: `%b = fi.pack_bits %x order(little) : tensor<?x1x1024xi1> -> tensor<?x1x128xi8>`
+  }];
+  let arguments = (ins FI_CompanionBits:$input,
+                       Variadic<AnyTypeOf<[RankedTensorOf<[I8]>, MemRefOf<[I8]>],
+                                          "tensor or memref of i8">>:$outs,
+                       FI_BitOrder:$order);
+  let results = (outs Optional<RankedTensorOf<[I8]>>:$result);
+  let assemblyFormat = [{
+    $input `order` `(` $order `)` (`outs` `(` $outs^ `:` type($outs) `)`)?
+    attr-dict `:` type($input) (`->` type($result)^)?
   }];
 }
 

@@ -152,6 +152,51 @@ def FI_CompanionOpInterface : OpInterface<"CompanionOpInterface"> {
       many there are.
     }], "::llvm::SmallVector<::mlir::Value>", "getRowOperands", (ins), [{}],
         [{ return {$_op->getOperand(0)}; }]>,
+    InterfaceMethod<[{
+      Where results go: the op's results, or the memrefs of `outs` that it writes
+      instead.
+    }], "::mlir::ValueRange", "getPlaces", (ins), [{}], [{
+      return $_op->getNumResults() > 0 ? ::mlir::ValueRange($_op->getResults())
+                                       : ::mlir::ValueRange($_op.getOuts());
+    }]>,
+    InterfaceMethod<"The destinations that are given, memrefs or tensors.",
+                    "::mlir::MutableOperandRange", "getDestinations", (ins), [{}],
+                    [{ return $_op.getOutsMutable(); }]>,
+  ];
+}
+
+def FI_TransformAttrInterface : AttrInterface<"TransformAttrInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    A short spelling of a region that transforms pairs. `buildTransform` builds what
+    the region yields from its leading arguments (x, y, pair, request, head,
+    position), where `dims` elements of a row are paired.
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the new elements of the pair, two f32.",
+                    "::llvm::SmallVector<::mlir::Value>", "buildTransform",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "::mlir::ValueRange":$arguments, "int64_t":$dims)>,
+  ];
+}
+
+def FI_RotaryScalingAttrInterface : AttrInterface<"RotaryScalingAttrInterface"> {
+  let cppNamespace = "::fi";
+  let description = [{
+    How a rotary embedding is stretched over more positions than a model was trained
+    with: what becomes of the angle by which a pair turns from one position to the
+    next, and a factor of both elements.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the new angle, an f32, from the old one and the pair's number, an f32
+      too; pair i of dims / 2 turns by theta^(-2 i / dims).
+    }], "::mlir::Value", "buildRate",
+        (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+             "::mlir::Value":$rate, "::mlir::Value":$pair, "double":$theta,
+             "int64_t":$dims)>,
+    InterfaceMethod<"The factor of cosines and sines.", "double", "getMagnitude",
+                    (ins), [{}], [{ return 1; }]>,
   ];
 }
 
