@@ -271,5 +271,8 @@ std::string fi::fuzz::drawAttention(Draft &draft, const ViewDraft &view,
   text += transforms + clauses;
   if (options.hasSplit)
     text += drawSplit(draft);
-  return text + drawSchedules(draft) + options.outs;
+  // Schedules of blocks follow from these (SCH8).
+  if (!llvm::StringRef(view.type).starts_with("!fi.bsr_kv"))
+    text += drawSchedules(draft);
+  return text + options.outs;
 }

@@ -111,12 +111,12 @@ void RowsWriter::rope() {
   for (int64_t i = 0; i < draft.rows; ++i)
     at.push_back((i * 48271 + 11) % most);
   std::string index = draft.indexTensor();
-  std::string op = "fi.rope " + input + " at(" +
-                   (draft.flag("rope.planned")
-                        ? draft.plan("pos", index, toJson(at))
-                        : draft.run("pos", index, toJson(at))) +
-                   " : " + index + ") pair<" +
-                   (draft.flag("rope.interleaved") ? "interleaved>" : "half>");
+  std::string op =
+      "fi.rope " + input + " at(" +
+      (draft.flag("rope.planned") ? draft.plan("pos", index, toJson(at))
+                                  : draft.run("pos", index, toJson(at))) +
+      " : " + index + ") pair<" +
+      (draft.flag("rope.interleaved") ? "interleaved>" : "half>");
   if (dim % 16 != 0 || draft.flag("rope.dims", 3))
     op += " dims(" + std::to_string(dim >= 64 ? 32 : 16) + ")";
   op += std::string(" transform(") + draft.pick("rope.scaling", scalings) + ")";
@@ -134,9 +134,9 @@ void RowsWriter::codes() {
   drawRows({32, 64, 128, 160, 320, 1024});
   std::string storage = draft.pick("codes.storage", storages);
   bool isNV = storage == "nvfp4", hasBlocks = isNV || storage == "mxfp4";
-  std::string per = hasBlocks ? (isNV && draft.flag("codes.heads") ? "head"
-                                                                   : "tensor")
-                              : draft.pick("codes.per", shared);
+  std::string per =
+      hasBlocks ? (isNV && draft.flag("codes.heads") ? "head" : "tensor")
+                : draft.pick("codes.per", shared);
   bool isOfRows = per == "token" || per == "group";
   bool makes = hasBlocks || (isOfRows && draft.flag("codes.computed"));
   bool takes = hasBlocks ? isNV : !makes;
@@ -144,9 +144,10 @@ void RowsWriter::codes() {
   std::string scheme =
       isNV ? "!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN" +
                  std::string(per == "head" ? ", per = head>" : ">")
-      : hasBlocks ? "!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>"
-                  : "!fi.scaled<" + storage + ", per = " +
-                        (per == "group" ? "token" : per) + ", by = f32>";
+      : hasBlocks
+          ? "!fi.block_scaled<f4E2M1FN, 32, f8E8M0FNU>"
+          : "!fi.scaled<" + storage +
+                ", per = " + (per == "group" ? "token" : per) + ", by = f32>";
   std::string clauses = "(" + scheme + ")";
   if (per == "group")
     clauses += " group(" + std::to_string(span) + ")";
@@ -182,7 +183,9 @@ void RowsWriter::codes() {
   if (makes)
     places.push_back(place(
         "s", sizes,
-        isNV ? "f8E4M3FN" : hasBlocks ? "f8E8M0FNU" : "f32",
+        isNV        ? "f8E4M3FN"
+        : hasBlocks ? "f8E8M0FNU"
+                    : "f32",
         llvm::json::Object{{"fill", 1}, {"shape", toJson(shape(sizes))}}));
   add("fi.quantise " + input + " to" + clauses +
           (takes ? " scales(" + given + " : " + givenType + ")" : ""),
@@ -206,12 +209,12 @@ void RowsWriter::bits() {
   drawRows({64, 128, 192, 576});
   std::string truth = draft.flag("bits.bytes") ? "i8" : "i1";
   std::string x = type({heads, dim}, truth);
-  std::string input = draft.run(
-      "x", x,
-      llvm::json::Object{{"random", "uniform"},
-                         {"low", truth == "i8" ? -1 : 0},
-                         {"high", 1},
-                         {"shape", toJson(shape({heads, dim}))}});
+  std::string input =
+      draft.run("x", x,
+                llvm::json::Object{{"random", "uniform"},
+                                   {"low", truth == "i8" ? -1 : 0},
+                                   {"high", 1},
+                                   {"shape", toJson(shape({heads, dim}))}});
   Place y = place("y", {heads, dim / 8}, "i8",
                   llvm::json::Object{
                       {"fill", 0}, {"shape", toJson(shape({heads, dim / 8}))}});

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Angles are products of positions, and so as large as these. In f32 nothing is
-// left of an angle of 10^7 once multiples of pi / 2 are taken away; here this is
-// done in f64, with pi / 2 in parts of 21 bits, whose products with numbers of
-// quarter turns below 2^32 are exact. Upstream's polynomials do it in f32.
+// left of an angle of 10^7 once multiples of pi / 2 are taken away; here this
+// is done in f64, with pi / 2 in parts of 21 bits, whose products with numbers
+// of quarter turns below 2^32 are exact. Upstream's polynomials do it in f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,8 +62,8 @@ public:
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, one,
                                    integer(0));
     };
-    Value value =
-        arith::SelectOp::create(b, loc, hasBit(1), cosineOfRest(), sineOfRest());
+    Value value = arith::SelectOp::create(b, loc, hasBit(1), cosineOfRest(),
+                                          sineOfRest());
     Value negated = arith::NegFOp::create(b, loc, value);
     return arith::SelectOp::create(b, loc, hasBit(2), negated, value);
   }
@@ -99,12 +99,12 @@ private:
   }
   // Taylor series up to x^9 and x^10, whose rest is below 2^-29 at pi / 4.
   Value sineOfRest() {
-    return multiply(rest, polynomial({1.0 / 362880, -1.0 / 5040, 1.0 / 120,
-                                      -1.0 / 6, 1}));
+    return multiply(
+        rest, polynomial({1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1}));
   }
   Value cosineOfRest() {
-    return polynomial({-1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
-                       -1.0 / 2, 1});
+    return polynomial(
+        {-1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1});
   }
 
   PatternRewriter &b;
@@ -115,8 +115,7 @@ private:
 };
 
 /// A cosine is the sine of the angle and a quarter turn.
-template <typename OpTy, int64_t more>
-struct Expand : OpRewritePattern<OpTy> {
+template <typename OpTy, int64_t more> struct Expand : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &b) const override {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi.quantise, fi.dequantise and fi.pack_bits, on the CPU, in the interpreter of
-// level 2 and on an emulated GPU.
+// fi.quantise, fi.dequantise and fi.pack_bits, on the CPU, in the interpreter
+// of level 2 and on an emulated GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,23 +43,26 @@ struct CodesText {
   }
   std::string get() const {
     std::string d = std::to_string(dim);
-    std::string x = rows("x" + d + "x" + element), y = rows("x" + d + "x" + output),
+    std::string x = rows("x" + d + "x" + element),
+                y = rows("x" + d + "x" + output),
                 c = hasBlocks() ? rows("x" + std::to_string(dim / 2) + "xi8")
                                 : rows("x" + d + "x" + codes);
     // Of rows, or numbers of f32.
     int64_t span = codes == "nvfp4" ? 16 : codes == "mxfp4" ? 32 : group;
-    std::string made = rows(
-        (span ? "x" + std::to_string(dim / span) : "") + "x" +
-        (codes == "nvfp4"   ? "f8E4M3FN"
-         : codes == "mxfp4" ? "f8E8M0FNU"
-                            : "f32"));
-    std::string number = per == "head" ? "tensor<" + std::to_string(heads) + "xf32>"
+    std::string made =
+        rows((span ? "x" + std::to_string(dim / span) : "") + "x" +
+             (codes == "nvfp4"   ? "f8E4M3FN"
+              : codes == "mxfp4" ? "f8E8M0FNU"
+                                 : "f32"));
+    std::string number = per == "head"
+                             ? "tensor<" + std::to_string(heads) + "xf32>"
                          : per == "tensor" || hasBlocks() ? "f32"
                                                           : made;
     bool makes = hasBlocks() || isComputed;
     bool takes = hasBlocks() ? hasNumber() : !isComputed;
-    std::string clauses = "(" + scheme() + ")" +
-                          (group ? " group(" + std::to_string(group) + ")" : "");
+    std::string clauses =
+        "(" + scheme() + ")" +
+        (group ? " group(" + std::to_string(group) + ")" : "");
     std::string text = "fi.program @codes run(%x: " + x;
     if (takes)
       text += ", %n: " + number;
@@ -75,7 +78,8 @@ struct CodesText {
             (takes ? " scales(%n : " + number + ")" : "");
     std::string types = c + (makes ? ", " + made : "");
     if (isInMemory)
-      text += " outs(%c" + std::string(makes ? ", %s" : "") + " : " + types + ")";
+      text +=
+          " outs(%c" + std::string(makes ? ", %s" : "") + " : " + types + ")";
     text += " : " + x + (isInMemory ? "" : " -> " + types) + "\n  ";
     if (!isInMemory)
       text += "%y = ";
@@ -97,18 +101,19 @@ struct CodesText {
 void giveScales(Case &test, const CodesText &text) {
   if (text.hasBlocks() ? !text.hasNumber() : text.isComputed)
     return;
-  double scale = text.codes == "f8E4M3FN"  ? 0.0051
+  double scale = text.codes == "f8E4M3FN" ? 0.0051
                  : text.codes == "f8E5M2" ? 0.000041
                  : text.codes == "i8"     ? 0.0171
                                           : 0.0123;
   if (text.per == "tensor" || (text.hasBlocks() && text.per != "head"))
     return void(test.giveNumber("n", scale));
-  test.adjust([scale](const Signature &signature, std::vector<HostValue> &values) {
-    HostTensor scales = values[signature.find("n")].getTensor();
-    auto *data = static_cast<float *>(scales.getData());
-    for (int64_t i = 0; i < scales.getNumElements(); ++i)
-      data[i] = static_cast<float>(scale * (1 + i % 13 * 0.37));
-  });
+  test.adjust(
+      [scale](const Signature &signature, std::vector<HostValue> &values) {
+        HostTensor scales = values[signature.find("n")].getTensor();
+        auto *data = static_cast<float *>(scales.getData());
+        for (int64_t i = 0; i < scales.getNumElements(); ++i)
+          data[i] = static_cast<float>(scale * (1 + i % 13 * 0.37));
+      });
 }
 
 void check(const CodesText &text, int64_t rows) {
@@ -271,10 +276,11 @@ TEST(CodesTest, NeedsScalesOfAllRows) {
 
 std::string bitsText(int64_t heads, int64_t dim, const std::string &element,
                      const std::string &order) {
-  std::string x = rowsType(heads, dim, element), y = rowsType(heads, dim / 8, "i8");
+  std::string x = rowsType(heads, dim, element),
+              y = rowsType(heads, dim / 8, "i8");
   return "fi.program @bits run(%x: " + x + ") -> (" + y +
-         ") {\n  %y = fi.pack_bits %x order(" + order + ") : " + x + " -> " + y +
-         "\n  fi.return %y : " + y + "\n}\n";
+         ") {\n  %y = fi.pack_bits %x order(" + order + ") : " + x + " -> " +
+         y + "\n  fi.return %y : " + y + "\n}\n";
 }
 
 HostTensor truths(int64_t rows, int64_t heads, int64_t dim, DType type) {
@@ -284,10 +290,10 @@ HostTensor truths(int64_t rows, int64_t heads, int64_t dim, DType type) {
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t d = 0; d < dim; ++d)
         // What is not 0 is true, whatever it is.
-        tensor.setInteger({row, head, d},
-                          random.below(2)
-                              ? 0
-                              : type == DType::I1 ? 1 : 1 + random.below(90));
+        tensor.setInteger({row, head, d}, random.below(2) ? 0
+                                          : type == DType::I1
+                                              ? 1
+                                              : 1 + random.below(90));
   return tensor;
 }
 
@@ -296,8 +302,9 @@ TEST(BitsTest, OfTypesOrdersAndWidths) {
        {std::pair("i1", DType::I1), std::pair("i8", DType::I8)})
     for (const char *order : {"little", "big"})
       for (auto [rows, heads, dim] :
-           {std::tuple(21, 3, 64), std::tuple(70, 1, 576), std::tuple(3, 1, 4096),
-            std::tuple(0, 1, 64), std::tuple(1, 2, 128)}) {
+           {std::tuple(21, 3, 64), std::tuple(70, 1, 576),
+            std::tuple(3, 1, 4096), std::tuple(0, 1, 64),
+            std::tuple(1, 2, 128)}) {
         HostTensor x = truths(rows, heads, dim, type);
         check(bitsText(heads, dim, element, order), {{rows, 0}},
               [&](Case &test) { test.give("x", x); });

@@ -40,7 +40,7 @@ Type NVVMLowering::lowered(Type type) {
     return type;
   FailureOr<RegisterLayout> layout = RegisterLayout::of(tile);
   Type element = tile.getElementType();
-  if (isCode(element))
+  if (isCode(element) || isa<Float8E8M0FNUType>(element))
     element = b.getI8Type();
   return VectorType::get({layout->getRegisters()}, element);
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi.quantise, fi.dequantise and fi.pack_bits. What shares a scale in a row is an
-// item, so that its largest number is a reduction of the tile.
+// fi.quantise, fi.dequantise and fi.pack_bits. What shares a scale in a row is
+// an item, so that its largest number is a reduction of the tile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,8 +91,8 @@ DictionaryAttr fi::tile::buildRows(CompanionStage &stage, QuantiseOp op) {
   } else {
     scale = loadScales(stage, scheme, *scales, columns);
   }
-  x = arith::DivFOp::create(
-      b, loc, x, broadcastTo(b, loc, scale, {stage.rows, columns}));
+  x = arith::DivFOp::create(b, loc, x,
+                            broadcastTo(b, loc, scale, {stage.rows, columns}));
   stage.store(quantise(b, loc, x, scheme.storage), *output, first);
   return stage.end();
 }
@@ -100,8 +100,8 @@ DictionaryAttr fi::tile::buildRows(CompanionStage &stage, QuantiseOp op) {
 DictionaryAttr fi::tile::buildRows(CompanionStage &stage, DequantiseOp op) {
   OpBuilder &b = stage.b;
   Location loc = stage.loc;
-  auto type = cast<ShapedType>(
-      CompanionOpInterface(op).getPlaces().front().getType());
+  auto type =
+      cast<ShapedType>(CompanionOpInterface(op).getPlaces().front().getType());
   RowScheme scheme = RowScheme::of(op.getScheme(), op.getGroup());
   int64_t dim = type.getDimSize(2);
   int64_t columns = getColumns(scheme, dim, /*makes=*/false);
@@ -124,8 +124,8 @@ DictionaryAttr fi::tile::buildRows(CompanionStage &stage, DequantiseOp op) {
     stage.store(arith::MulFOp::create(b, loc, codes, scale), *output, first);
     return stage.end();
   }
-  auto [even, odd] =
-      unpackFloat4(b, loc, stage.loadRaw(input, width, stage.firstColumn(width)));
+  auto [even, odd] = unpackFloat4(
+      b, loc, stage.loadRaw(input, width, stage.firstColumn(width)));
   Value number;
   if (scheme.blocks.hasNumbers())
     number = spread(loadNumber(stage, scheme, scales[1]));
@@ -178,8 +178,8 @@ DictionaryAttr fi::tile::buildRows(CompanionStage &stage, PackBitsOp op) {
     if (!element.isInteger(1)) {
       Value zero = arith::ConstantOp::create(
           b, loc, b.getZeroAttr(whole.clone(element)));
-      isSet = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, isSet,
-                                    zero);
+      isSet =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, isSet, zero);
     }
     int64_t place = op.getOrder() == BitOrder::Little ? i : 7 - i;
     Value one = arith::SelectOp::create(

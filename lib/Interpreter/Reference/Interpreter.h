@@ -57,8 +57,8 @@ private:
                 Rows &result);
   bool setRows(CompanionOpInterface op, unsigned index, const Rows &rows);
   /// Whether an operand has the rows of the input.
-  bool checkRows(mlir::Operation *op, llvm::StringRef name, const HostTensor &operand,
-                 const HostTensor &input);
+  bool checkRows(mlir::Operation *op, llvm::StringRef name,
+                 const HostTensor &operand, const HostTensor &input);
 
   std::vector<HostTensor> tensorsOf(mlir::ValueRange values) {
     std::vector<HostTensor> result;
@@ -71,13 +71,14 @@ private:
       return std::nullopt;
     return tensors.find(value)->second;
   }
-  std::array<Scales, 2> scalesOf(KVViewTypeInterface view, mlir::ValueRange operands);
+  std::array<Scales, 2> scalesOf(KVViewTypeInterface view,
+                                 mlir::ValueRange operands);
   bool makeNormaliser(mlir::Operation *op, NormaliserAttrInterface kind,
                       std::unique_ptr<Normaliser> &normaliser);
   bool mergeStates(mlir::Operation *op, NormaliserAttrInterface kind,
                    llvm::ArrayRef<StateValue> parts, StateValue &result);
-  bool storeResults(mlir::Operation *op, const StateValue &state, mlir::ValueRange results,
-                    mlir::ValueRange outs);
+  bool storeResults(mlir::Operation *op, const StateValue &state,
+                    mlir::ValueRange results, mlir::ValueRange outs);
 
   ProgramOp program;
   const ReferenceOptions &options;

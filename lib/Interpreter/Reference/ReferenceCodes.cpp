@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi.quantise, fi.dequantise and fi.pack_bits. Quotients are of f32, as backends
-// compute them: codes of exact numbers by given scales are exact (NUM14).
+// fi.quantise, fi.dequantise and fi.pack_bits. Quotients are of f32, as
+// backends compute them: codes of exact numbers by given scales are exact
+// (NUM14).
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,15 +60,14 @@ static void quantiseSpan(const RowScheme &scheme, const Rows &input,
         static_cast<float>(scaleOf(scheme, scales, number, row, head, first));
     SmallVector<int64_t> place = scaleAt(scheme, row, head, first);
     DType type = made->values.getType();
-    quantiseBlock(x, type, factor, made->values.at(place),
-                  [&](int64_t c, int64_t code) {
-                    SmallVector<int64_t> byte = {row, head, (first + c) / 2};
-                    int64_t old = codes.values.getInteger(byte);
-                    codes.values.setInteger(byte, c % 2 ? (old & 15) | code << 4
-                                                        : code);
-                    if (codes.tolerance)
-                      codes.tolerance->setFloat(byte, off > 0 ? kAnyByte : 0);
-                  });
+    quantiseBlock(
+        x, type, factor, made->values.at(place), [&](int64_t c, int64_t code) {
+          SmallVector<int64_t> byte = {row, head, (first + c) / 2};
+          int64_t old = codes.values.getInteger(byte);
+          codes.values.setInteger(byte, c % 2 ? (old & 15) | code << 4 : code);
+          if (codes.tolerance)
+            codes.tolerance->setFloat(byte, off > 0 ? kAnyByte : 0);
+        });
     if (made->tolerance)
       made->tolerance->setFloat(
           place, off == 0 ? 0
@@ -98,9 +98,9 @@ static void quantiseSpan(const RowScheme &scheme, const Rows &input,
     writeSaturated(codes.values.at(index), type, quotient);
     if (!codes.tolerance)
       continue;
-    double error = (errorOf(input, index) +
-                    std::fabs(x[c] / scale) * scaleOff) /
-                   std::fabs(scale);
+    double error =
+        (errorOf(input, index) + std::fabs(x[c] / scale) * scaleOff) /
+        std::fabs(scale);
     if (made)
       error += std::fabs(quotient) * kQuotientError;
     codes.tolerance->setFloat(index, codeTolerance(quotient, error, type));
@@ -158,8 +158,8 @@ void fi::reference::evaluatePackBits(PackBitsOp op, const HostTensor &input,
       int64_t packed = 0;
       for (int64_t i = 0; i < 8; ++i)
         if (input.getInteger({row, head, 8 * byte + i}) != 0)
-          packed |= int64_t(1) << (op.getOrder() == BitOrder::Little ? i
-                                                                     : 7 - i);
+          packed |= int64_t(1)
+                    << (op.getOrder() == BitOrder::Little ? i : 7 - i);
       result.setInteger({row, head, byte}, packed);
     }
   });

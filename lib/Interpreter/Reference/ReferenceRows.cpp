@@ -62,9 +62,8 @@ bool Interpreter::executeNorm(const NormParts &norm) {
     auto type = cast<ShapedType>(place.getType());
     bool isResult = op->getNumResults() > 0;
     if (isResult)
-      tensors[place] =
-          HostTensor(*getDType(type.getElementType()),
-                     input.getShape().take_front(type.getRank()));
+      tensors[place] = HostTensor(*getDType(type.getElementType()),
+                                  input.getShape().take_front(type.getRank()));
     HostTensor target = tensors.find(place)->second;
     if (target.getSize(0) != rows ||
         (!type.isDynamicDim(0) && type.getDimSize(0) != rows))
@@ -122,10 +121,10 @@ bool Interpreter::executeNorm(const NormParts &norm) {
         double y = x[d] * scale * factor + offset;
         if (norm.makesScales()) {
           made[d] = y;
-          off[d] = norm.centred ? layerNormTolerance(y, factor, offset,
-                                                     magnitude * scale, dim,
-                                                     DType::F32)
-                                : normTolerance(y, dim, DType::F32);
+          off[d] = norm.centred
+                       ? layerNormTolerance(y, factor, offset,
+                                            magnitude * scale, dim, DType::F32)
+                       : normTolerance(y, dim, DType::F32);
           continue;
         }
         if (norm.scheme)
@@ -169,15 +168,12 @@ bool Interpreter::makeRows(CompanionOpInterface op, unsigned index,
   else if (type.isDynamicDim(0))
     shape[0] = rows.getSize(0);
   if (shape[0] != rows.getSize(0))
-    return BatchError(op, text)(Twine("expected ") +
-                                (isResult ? "result " : "destination ") +
-                                Twine(index) + " to have " +
-                                Twine(rows.getSize(0)) +
-                                " rows like 'input', but got " +
-                                Twine(shape[0]) + " [BAT10]");
-  result.values = isResult
-                      ? HostTensor(*getDType(type.getElementType()), shape)
-                      : *tensorOf(place);
+    return BatchError(op, text)(
+        Twine("expected ") + (isResult ? "result " : "destination ") +
+        Twine(index) + " to have " + Twine(rows.getSize(0)) +
+        " rows like 'input', but got " + Twine(shape[0]) + " [BAT10]");
+  result.values = isResult ? HostTensor(*getDType(type.getElementType()), shape)
+                           : *tensorOf(place);
   if (options.tolerances)
     result.tolerance = HostTensor(DType::F64, shape);
   return true;
@@ -197,10 +193,9 @@ bool Interpreter::checkRows(Operation *op, StringRef name,
                             const HostTensor &input) {
   if (operand.getSize(0) == input.getSize(0))
     return true;
-  return BatchError(op, text)("expected operand '" + name + "' to have " +
-                              Twine(input.getSize(0)) +
-                              " rows like 'input', but got " +
-                              Twine(operand.getSize(0)) + " [BAT10]");
+  return BatchError(op, text)(
+      "expected operand '" + name + "' to have " + Twine(input.getSize(0)) +
+      " rows like 'input', but got " + Twine(operand.getSize(0)) + " [BAT10]");
 }
 
 bool Interpreter::execute(GatedOp op) {

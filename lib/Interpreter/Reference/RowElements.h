@@ -27,16 +27,16 @@ inline double errorOf(const Rows &input, llvm::ArrayRef<int64_t> index) {
 }
 
 /// Stores what was computed, off by `error` before it is rounded.
-inline void setElement(Rows &result, llvm::ArrayRef<int64_t> index, double value,
-                       double error) {
+inline void setElement(Rows &result, llvm::ArrayRef<int64_t> index,
+                       double value, double error) {
   result.values.setFloat(index, value);
   if (result.tolerance)
     result.tolerance->setFloat(
         index, elementTolerance(value, error, result.values.getType()));
 }
 
-/// By how much the number of a code may be off where the quotient that it is the
-/// code of may be off by `error`.
+/// By how much the number of a code may be off where the quotient that it is
+/// the code of may be off by `error`.
 inline double codeTolerance(double quotient, double error, DType type) {
   if (error == 0)
     return 0;

@@ -95,8 +95,7 @@ static LogicalResult verifyScales(Operation *op, const RowScheme &scheme,
   bool fits;
   if (ofRows) {
     SmallVector<int64_t> shape = getScaleShape(scheme, rows, dim);
-    fits = shaped && shaped.hasRank() &&
-           shaped.getElementType() == scheme.by &&
+    fits = shaped && shaped.hasRank() && shaped.getElementType() == scheme.by &&
            shaped.getShape() == ArrayRef(shape);
     stream << scheme.by << " and shape [rows, " << shape[1];
     if (shape.size() > 2)
@@ -158,8 +157,7 @@ LogicalResult QuantiseOp::verify() {
 
 SmallVector<Value> QuantiseOp::getRowOperands() {
   RowScheme scheme = RowScheme::of(getScheme(), getGroup());
-  if (getScales() && !scheme.blocks &&
-      scheme.granularity == Granularity::Token)
+  if (getScales() && !scheme.blocks && scheme.granularity == Granularity::Token)
     return {getInput(), getScales()};
   return {getInput()};
 }

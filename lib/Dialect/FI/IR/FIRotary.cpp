@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attributes that stand for regions of pairs: what a pair turns by, and how that
-// is stretched over more positions.
+// Attributes that stand for regions of pairs: what a pair turns by, and how
+// that is stretched over more positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,15 +42,13 @@ struct Scalars {
     return arith::MinimumFOp::create(b, loc, x, number(1));
   }
   Value toFloat(Value index) {
-    Value integer =
-        arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
+    Value integer = arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
     return arith::SIToFPOp::create(b, loc, b.getF32Type(), integer);
   }
   /// `rate` where `kept` is 1, divided by `factor` where it is 0.
   Value blend(Value rate, Value kept, double factor) {
     Value slow = multiply(rate, number(1 / factor));
-    return add(multiply(subtract(number(1), kept), slow),
-               multiply(kept, rate));
+    return add(multiply(subtract(number(1), kept), slow), multiply(kept, rate));
   }
 };
 
@@ -153,9 +151,10 @@ LogicalResult RotaryAttr::verify(EmitError emitError, FloatAttr theta,
     return emitError() << "expected a finite theta above 1, but got " << value
                        << " [ROT1]";
   if (scaling && !isa<RotaryScalingAttrInterface>(scaling))
-    return emitError() << "expected #fi.linear, #fi.llama3, #fi.yarn or another "
-                          "attribute that scales rotary embeddings, but got "
-                       << scaling << " [ROT2]";
+    return emitError()
+           << "expected #fi.linear, #fi.llama3, #fi.yarn or another "
+              "attribute that scales rotary embeddings, but got "
+           << scaling << " [ROT2]";
   return success();
 }
 
@@ -168,8 +167,8 @@ SmallVector<Value> RotaryAttr::buildTransform(OpBuilder &b, Location loc,
   double theta = getTheta().getValueAsDouble();
   Value rate = math::Exp2Op::create(
       b, loc,
-      s.multiply(pair, s.number(-2 * std::log2(theta) /
-                                static_cast<double>(dims))));
+      s.multiply(pair,
+                 s.number(-2 * std::log2(theta) / static_cast<double>(dims))));
   double magnitude = 1;
   if (auto scaling =
           dyn_cast_or_null<RotaryScalingAttrInterface>(getScaling())) {
@@ -250,8 +249,8 @@ Value Llama3Attr::buildRate(OpBuilder &b, Location loc, Value rate, Value,
   double low = getLow().getValueAsDouble();
   double span = getHigh().getValueAsDouble() - low;
   double turns = static_cast<double>(getTrained()) / (2 * M_PI);
-  Value kept = s.clamp(s.add(s.multiply(rate, s.number(turns / span)),
-                             s.number(-low / span)));
+  Value kept = s.clamp(
+      s.add(s.multiply(rate, s.number(turns / span)), s.number(-low / span)));
   return s.blend(rate, kept, getFactor().getValueAsDouble());
 }
 
@@ -302,22 +301,23 @@ double YarnAttr::getMagnitude() const {
 }
 
 /// Of pairs from the first that turns no more than `fast` times on, less and
-/// less of the angle stays; nothing of it from the last that turns `slow` times.
+/// less of the angle stays; nothing of it from the last that turns `slow`
+/// times.
 Value YarnAttr::buildRate(OpBuilder &b, Location loc, Value rate, Value pair,
                           double theta, int64_t dims) const {
   Scalars s{b, loc};
   auto pairOf = [&](FloatAttr turns) {
-    double rate = 2 * M_PI * turns.getValueAsDouble() /
-                  static_cast<double>(getTrained());
+    double rate =
+        2 * M_PI * turns.getValueAsDouble() / static_cast<double>(getTrained());
     return -static_cast<double>(dims) * std::log(rate) / (2 * std::log(theta));
   };
   double first = std::max(std::floor(pairOf(getFast())), 0.0);
-  double last = std::min(std::ceil(pairOf(getSlow())),
-                         static_cast<double>(dims - 1));
+  double last =
+      std::min(std::ceil(pairOf(getSlow())), static_cast<double>(dims - 1));
   // A ramp has some width.
   double width = last > first ? last - first : 0.001;
-  Value scaled = s.clamp(s.multiply(s.subtract(pair, s.number(first)),
-                                    s.number(1 / width)));
+  Value scaled = s.clamp(
+      s.multiply(s.subtract(pair, s.number(first)), s.number(1 / width)));
   return s.blend(rate, s.subtract(s.number(1), scaled),
                  getFactor().getValueAsDouble());
 }
