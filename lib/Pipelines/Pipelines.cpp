@@ -84,8 +84,11 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITileExpandMath());
   kernels.addPass(tile::createFITileCommuteScale());
   kernels.addPass(tile::createFITileSkipRescale());
+  kernels.addPass(tile::createFITileLazyMaximum());
   kernels.addPass(tile::createFITilePlaceOperands());
   kernels.addPass(tile::createFITileAssignLayouts());
+  kernels.addPass(tile::createFITileSplitRoles());
+  kernels.addPass(tile::createFITileRotate());
   kernels.addPass(tile::createFITilePipeline());
   kernels.addPass(tile::createFITileHoistWaits());
   tile::FITileAllocateOptions allocate;

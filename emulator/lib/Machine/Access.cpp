@@ -464,9 +464,14 @@ template <class F> void endCopies(Warp &w, const Mbarrier *by, F which) {
 } // namespace
 
 void waitCopies(Warp &w, const Inst &, uint32_t mask, uint32_t keep) {
+  Launch &l = *w.launch;
   if (!w.copyCount)
     return;
   bool all = keep == 0 && !w.alive;
+  // Mbarriers tell of the copies that they were told of, also when the threads
+  // that started them are gone.
+  if (all)
+    l.completeArrivals(w);
   endCopies(w, nullptr, [&](const PendingCopies &c) {
     if (all)
       return c.mask;

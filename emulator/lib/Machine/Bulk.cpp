@@ -390,6 +390,19 @@ void bulkCopy(Warp &w, const Inst &in, uint32_t mask, const BulkWords &b) {
 
 void Launch::complete(Cta &cta, size_t index) {
   AsyncOps &async = *cta.async;
+  // Arrivals of a thread come in their order: each mbarrier tells of the copies
+  // between the arrival before and its own, not of earlier ones by itself.
+  if (async.ops[index].afterCopies)
+    for (size_t i = 0; i < index;) {
+      const AsyncOp &other = async.ops[i], &op = async.ops[index];
+      if (other.afterCopies && other.warp == op.warp &&
+          (other.lanes & op.lanes) != 0) {
+        complete(cta, i);
+        --index;
+      } else {
+        ++i;
+      }
+    }
   AsyncOp op = std::move(async.ops[index]);
   async.ops.erase(async.ops.begin() + int64_t(index));
   Warp &w = cta.warps[op.warp];
@@ -424,6 +437,18 @@ void Launch::complete(Cta &cta, size_t index) {
   }
   // Stores are seen by whoever waits for their group: what is written stays
   // with the group until then.
+}
+
+void Launch::completeArrivals(Warp &w) {
+  if (!w.cta->async)
+    return;
+  std::vector<AsyncOp> &ops = w.cta->async->ops;
+  for (size_t i = 0; i < ops.size();) {
+    if (ops[i].afterCopies && ops[i].warp == w.index)
+      complete(*w.cta, i);
+    else
+      ++i;
+  }
 }
 
 bool Launch::completeOne(Cta &cta) {

@@ -69,6 +69,8 @@ public:
                 uint32_t count, bool noComplete);
   void issueAsync(Warp &warp, AsyncOp &&op);
   void complete(Cta &cta, size_t index);
+  /// The arrivals at mbarriers after the cp.async of a warp.
+  void completeArrivals(Warp &warp);
   uint32_t failedTests = 0;
 
 private:

@@ -175,7 +175,7 @@ LogicalResult NVVMLowering::lowerColumns(ColumnsOp op) {
     for (int64_t other = 0; other < from->getRegisters() && !source; ++other) {
       bool same = true;
       for (int64_t l = 0; same && l < kLanes; ++l)
-        for (int64_t w = 0; same && w < schedule.getWarps(); ++w) {
+        for (int64_t w = 0; same && w < warps; ++w) {
           Position wanted = to->getPosition(reg, l, w);
           wanted.column = first + wanted.column * step;
           same = from->getPosition(other, l, w) == wanted;

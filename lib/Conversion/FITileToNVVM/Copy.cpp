@@ -56,7 +56,7 @@ Value NVVMLowering::sharedPointerAt(Value offset) {
 void NVVMLowering::copyRows(
     BufType type, Value buffer,
     llvm::function_ref<Value(Value, int64_t, Value)> pointerTo) {
-  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  ChunkMap chunks(type, getThreads());
   SmemAttr layout = type.getLayout();
   // Turns whose rows are a multiple of 8 apart have their chunks at one
   // distance.
@@ -88,12 +88,21 @@ void NVVMLowering::copyRows(
                   : binary(arith::RemUIOp(), chunkNumber(chunks, counted),
                            chunks.padded);
       Value from = even ? chunkRow(chunks, 0) : row;
-      Value column = binary(arith::MulIOp(), chunk, chunks.bytes);
+      // Groups of eight chunks may lie in panels.
+      Value inGroup = chunk;
+      if (layout.getPanel())
+        inGroup = binary(arith::RemUIOp(), chunk, 8);
+      Value column = binary(arith::MulIOp(), inGroup, chunks.bytes);
       if (layout.getSwizzle())
         column = arith::XOrIOp::create(b, loc, column,
                                        binary(arith::MulIOp(),
                                               binary(arith::RemUIOp(), from, 8),
                                               kChunkBytes));
+      if (layout.getPanel())
+        column = arith::AddIOp::create(
+            b, loc, column,
+            binary(arith::MulIOp(), binary(arith::DivUIOp(), chunk, 8),
+                   layout.getPanel()));
       place = arith::AddIOp::create(
           b, loc, binary(arith::MulIOp(), from, layout.getPitch()), column);
     }
@@ -202,7 +211,7 @@ int64_t NVVMLowering::getKeyAlignment(Value key) {
 
 int64_t NVVMLowering::getRun(KVViewTypeInterface view, BufType type,
                              Value key) {
-  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  ChunkMap chunks(type, getThreads());
   int64_t page = view.getPageSize(), run = type.getRows();
   if (page == ShapedType::kDynamic || chunks.rowsPerTurn == 0)
     return 0;
@@ -213,7 +222,7 @@ int64_t NVVMLowering::getRun(KVViewTypeInterface view, BufType type,
 
 int64_t NVVMLowering::countEntries(LocateOp op) {
   BufType type = op.getType().getBuffer();
-  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  ChunkMap chunks(type, getThreads());
   auto view = cast<KVViewTypeInterface>(op.getView().getType());
   int64_t run = getRun(view, type, op.getKey());
   return run ? type.getRows() / run : chunks.getTurns();
@@ -230,7 +239,7 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value entries = op.getEntries() ? map.lookup(op.getEntries()) : Value();
-  ChunkMap chunks(type, schedule.getWarps() * kLanes);
+  ChunkMap chunks(type, getThreads());
   int64_t run = getRun(viewType, type, op.getKey());
   auto entryOf = [&](Value entryIndex, int64_t turn) {
     int64_t number = run ? turn * chunks.rowsPerTurn / run : turn;
@@ -318,7 +327,7 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
 /// The entries of the page table for the rows that a thread copies.
 LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
   BufType buffer = op.getType().getBuffer();
-  ChunkMap chunks(buffer, schedule.getWarps() * kLanes);
+  ChunkMap chunks(buffer, getThreads());
   auto type = cast<VectorType>(lowered(op.getType()));
   auto view = cast<KVViewTypeInterface>(op.getView().getType());
   int64_t run = getRun(view, buffer, op.getKey());

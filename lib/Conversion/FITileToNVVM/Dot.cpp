@@ -204,9 +204,9 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
   if (isCode(second_.element) && !element.isF32())
     return lowerDotCodes(op);
   if (layout.getFrag().getAtom() != Atom::MmaC || !layout.overRows() ||
-      layout.getFrag().getWarps() != schedule.getWarps())
+      layout.getFrag().getWarps() != warps)
     return op.emitOpError("expected a product whose rows all ")
-           << schedule.getWarps() << " warps share, in accumulators, but got "
+           << warps << " warps share, in accumulators, but got "
            << op.getType();
   if (element.isF32() || element != second_.element ||
       (element.isBF16() && !has(sm::MmaBF16)))

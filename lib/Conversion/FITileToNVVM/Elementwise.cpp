@@ -564,7 +564,7 @@ LogicalResult NVVMLowering::combineWarps(ReduceOp op,
                                                 times(number, sizeof(float)))),
           sizeof(float));
   }
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   for (auto [reg, value] : llvm::enumerate(values)) {
     SmallVector<Value> parts;
     // By four, then what is left: nobody has written what lies behind.

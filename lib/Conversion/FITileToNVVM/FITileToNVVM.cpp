@@ -41,9 +41,21 @@ static constexpr llvm::StringLiteral kSharedSymbol = "fi_shared";
 /// key, the end of the range.
 enum CursorPart { kRange, kRangesEnd, kKey, kKeysEnd, kCursorParts };
 
+/// Threads of a CTA.
+static int64_t countThreads(KernelOp kernel) {
+  int64_t ofRoles = 0;
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    ofRoles += kLanes * role.getWarps();
+  ScheduleAttr schedule = kernel.getSchedule();
+  return ofRoles ? ofRoles
+                 : kLanes * schedule.getWarps() *
+                       std::max<int64_t>(1, schedule.getKeyWarps());
+}
+
 NVVMLowering::NVVMLowering(KernelOp kernel)
     : kernel(kernel), schedule(kernel.getSchedule()), chip(getChipOf(kernel)),
-      b(kernel), loc(kernel.getLoc()), entry(kernel) {
+      b(kernel), loc(kernel.getLoc()), warps(schedule.getWarps()),
+      entry(kernel) {
   globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
   sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
 }
@@ -64,6 +76,8 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
     int64_t &count = entryCounts[op.getType()];
     count = std::max(count, countEntries(op));
   });
+  if (failed(initBarriers()))
+    return failure();
   return lowerBlock(kernel.getBody().front());
 }
 
@@ -115,12 +129,11 @@ void NVVMLowering::createFunction() {
   function = LLVM::LLVMFuncOp::create(b, loc, kernel.getSymName(), type);
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     b.getUnitAttr());
-  int32_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
-  int32_t threads = kLanes * schedule.getWarps();
+  auto threads = static_cast<int32_t>(countThreads(kernel));
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                    b.getDenseI32ArrayAttr({threads * groups}));
+                    b.getDenseI32ArrayAttr({threads}));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    b.getI32IntegerAttr(getLeastCTAs(threads * groups)));
+                    b.getI32IntegerAttr(getLeastCTAs(threads)));
   Block *block = function.addEntryBlock(b);
   b.setInsertionPointToStart(block);
   unsigned next = 0;
@@ -162,15 +175,19 @@ void NVVMLowering::createFunction() {
   endItem = toIndex(parameter());
   if (checked)
     logPointer = parameter();
-  Value tid = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+  setThread(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
+}
+
+void NVVMLowering::setThread(Value number) {
   auto quotient = [&](Value value, int64_t by) -> Value {
     return arith::DivUIOp::create(b, loc, value, i32(by));
   };
   auto rest = [&](Value value, int64_t by) -> Value {
     return arith::RemUIOp::create(b, loc, value, i32(by));
   };
-  group32 = groups == 1 ? i32(0) : quotient(tid, threads);
-  thread32 = groups == 1 ? tid : rest(tid, threads);
+  bool hasGroups = getGroups() > 1;
+  group32 = hasGroups ? quotient(number, getThreads()) : i32(0);
+  thread32 = hasGroups ? rest(number, getThreads()) : number;
   lane32 = rest(thread32, kLanes);
   warp32 = quotient(thread32, kLanes);
   group = fromI32(group32);
@@ -221,6 +238,8 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
   }
   if (isa<ChannelOp>(op))
     return success();
+  if (auto role = dyn_cast<RoleOp>(op))
+    return lowerRole(role);
   if (auto slot = dyn_cast<SlotOp>(op)) {
     auto channel = slot.getChannel().getDefiningOp<ChannelOp>();
     if (!channel.getOffset())
@@ -275,7 +294,17 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](ReadOp op) { return lowerRead(op); })
       .Case([&](WriteOp op) { return lowerWrite(op); })
       .Case([&](ColumnsOp op) { return lowerColumns(op); })
-      .Case([&](DotOp op) { return lowerDot(op); })
+      .Case([&](DotOp op) {
+        return op.getWarpgroup() ? lowerDotWarpgroup(op) : lowerDot(op);
+      })
+      .Case([&](DotStartOp op) { return lowerDotStart(op); })
+      .Case([&](WaitOp op) { return lowerWait(op); })
+      .Case([&](AwaitOp op) { return lowerAwait(op); })
+      .Case([&](ArriveOp op) { return lowerArrive(op); })
+      .Case([&](NVVM::FenceProxyOp op) -> LogicalResult {
+        b.clone(*op);
+        return success();
+      })
       .Case([&](IotaOp op) { return lowerIota(op); })
       .Case([&](BroadcastOp op) { return lowerBroadcast(op); })
       .Case([&](MaskOp op) { return lowerMask(op); })
@@ -306,6 +335,24 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
 // Loops and branches
 //===----------------------------------------------------------------------===//
 
+/// Values of a terminator's operands, in the lowered program.
+static SmallVector<Value> yielded(Operation *terminator, IRMapping &map) {
+  return llvm::map_to_vector(terminator->getOperands(), [&](Value value) {
+    return map.lookupOrDefault(value);
+  });
+}
+
+void NVVMLowering::barrier() {
+  if (!role) {
+    NVVM::Barrier0Op::create(b, loc);
+    return;
+  }
+  // Number 0 is everybody's.
+  NVVM::BarrierOp::create(b, loc, TypeRange(), i32(1 + roleNumber),
+                          i32(getThreads()), NVVM::BarrierReductionAttr(),
+                          Value());
+}
+
 LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   auto cta = [&](Value number) -> Value {
     return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
@@ -313,8 +360,15 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   Value first =
       add(beginItem, cta(NVVM::BlockIdXOp::create(b, loc, b.getI32Type())));
   Value step = cta(NVVM::GridDimXOp::create(b, loc, b.getI32Type()));
-  auto items = scf::ForOp::create(b, loc, first, endItem, step);
+  SmallVector<Value> inits = llvm::map_to_vector(
+      op.getInits(), [&](Value value) { return scalar(value); });
+  auto items = scf::ForOp::create(b, loc, first, endItem, step, inits);
   OpBuilder::InsertionGuard guard(b);
+  for (auto [carried, argument] :
+       llvm::zip(op.getCarried(), items.getRegionIterArgs()))
+    map.map(carried, argument);
+  for (auto [from, to] : llvm::zip(op.getResults(), items.getResults()))
+    map.map(from, to);
   b.setInsertionPointToStart(items.getBody());
   Value offset = toI64(mul(items.getInductionVar(), sizeof(fi_item)));
   itemPointer =
@@ -332,28 +386,37 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   // Surplus items of a graph-safe plan have no rows (docs/abi.md).
   Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                     itemField(Field::RowCount), index(0));
-  auto work = scf::IfOp::create(b, loc, any, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(work.thenBlock());
+  auto work =
+      scf::IfOp::create(b, loc, ValueRange(inits).getTypes(), any,
+                        /*addThenBlock=*/true, /*addElseBlock=*/!inits.empty());
+  if (inits.empty()) {
+    b.setInsertionPointToStart(work.thenBlock());
+    b.setInsertionPoint(scf::YieldOp::create(b, loc));
+  } else {
+    scf::YieldOp::create(b, loc, work.getResults());
+    b.setInsertionPointToStart(work.elseBlock());
+    scf::YieldOp::create(b, loc, items.getRegionIterArgs());
+    b.setInsertionPointToStart(work.thenBlock());
+  }
   itemNumber = items.getInductionVar();
-  if (logPointer)
+  // One role says what runs: the last one, which does the work.
+  bool logs =
+      logPointer && (!role || !isa_and_nonnull<RoleOp>(role->getNextNode()));
+  if (logs)
     logRunning(arith::AddIOp::create(b, loc, toI32(itemNumber), i32(1)));
   if (failed(lowerBlock(op.getBody().front())))
     return failure();
-  if (logPointer) {
-    NVVM::Barrier0Op::create(b, loc);
+  if (logs) {
+    barrier();
     logRunning(i32(0));
   }
   // What warps have of one another is read before the next item comes.
   if (getGroups() > 1 || sharesRows)
-    NVVM::Barrier0Op::create(b, loc);
+    barrier();
+  if (!inits.empty())
+    scf::YieldOp::create(b, loc,
+                         yielded(op.getBody().front().getTerminator(), map));
   return success();
-}
-
-/// Values of a terminator's operands, in the lowered program.
-static SmallVector<Value> yielded(Operation *terminator, IRMapping &map) {
-  return llvm::map_to_vector(terminator->getOperands(), [&](Value value) {
-    return map.lookupOrDefault(value);
-  });
 }
 
 Value NVVMLowering::loadRange(Value number, bool end) {
@@ -375,11 +438,41 @@ LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
   Value upper = op.getPart() == Part::Full ? middle : add(middle, partial);
   SmallVector<Value> inits = llvm::map_to_vector(
       op.getInits(), [&](Value value) { return scalar(value); });
+  std::optional<Selection> selection = op.getSelection();
+  // The one tile that comes first or last lies in the first or last range.
+  bool isOne = selection && *selection != Selection::Rest;
+  if (isOne && *selection == Selection::First)
+    upper = minimum(upper, add(lower, 1));
+  else if (isOne)
+    lower = arith::MaxSIOp::create(b, loc, lower, add(upper, -1));
   auto ranges = scf::ForOp::create(b, loc, lower, upper, index(1), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ranges.getBody());
   Value begin = loadRange(ranges.getInductionVar(), false);
   Value end = loadRange(ranges.getInductionVar(), true);
+  if (isOne) {
+    if (*selection == Selection::Last)
+      begin = add(begin, mul(divide(sub(add(end, -1), begin), op.getStep()),
+                             op.getStep()));
+    map.map(op.getKey(), begin);
+    for (auto [carried, argument] :
+         llvm::zip(op.getCarried(), ranges.getRegionIterArgs()))
+      map.map(carried, argument);
+    Block &body = op.getBody().front();
+    if (failed(lowerBlock(body)))
+      return failure();
+    if (!inits.empty())
+      scf::YieldOp::create(b, loc, yielded(body.getTerminator(), map));
+    for (auto [from, to] : llvm::zip(op.getResults(), ranges.getResults()))
+      map.map(from, to);
+    return success();
+  }
+  if (selection) {
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          ranges.getInductionVar(), first);
+    begin = arith::SelectOp::create(b, loc, isFirst, add(begin, op.getStep()),
+                                    begin);
+  }
   int64_t groups = std::max<int64_t>(1, schedule.getKeyWarps());
   int64_t step = op.getStep();
   if (groups > 1)
@@ -570,16 +663,13 @@ bool fi::tile::isChecked(KernelOp kernel) {
 
 static DictionaryAttr launchOf(KernelOp kernel) {
   Builder b(kernel.getContext());
-  ScheduleAttr schedule = kernel.getSchedule();
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
   SmallVector<NamedAttribute> entries = {
       b.getNamedAttr("empty_items", b.getBoolAttr(true)),
       b.getNamedAttr("grid", b.getStringAttr("items")),
       b.getNamedAttr("shared",
                      b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
-      b.getNamedAttr("threads",
-                     b.getI64IntegerAttr(kLanes * schedule.getWarps() *
-                                         schedule.getKeyWarps()))};
+      b.getNamedAttr("threads", b.getI64IntegerAttr(countThreads(kernel)))};
   if (isChecked(kernel))
     entries.push_back(b.getNamedAttr("faults", b.getBoolAttr(true)));
   return b.getDictionaryAttr(entries);

@@ -551,7 +551,7 @@ LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
 
 LogicalResult NVVMLowering::lowerStoreMergedState(StoreMergedStateOp op) {
   // Statistics are stored by one group and loaded by all.
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   storeState(op.getOutput(), op.getStatistic(),
              add(itemField(Field::Slot), scalar(op.getIndex())), op.getPart());
   return success();
@@ -616,13 +616,13 @@ LogicalResult NVVMLowering::lowerShareState(ShareStateOp op) {
   auto [output, statistic] =
       groupState(*op.getOffset(), group32, rows, columns);
   // The channels' place: everybody has read what was there.
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   storeTile(
       map.lookup(op.getOutput()), type, output, index(rows),
       [&](Value row) { return mul(row, getGroupStatePitch(columns) / 4); });
   storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
             statistic, index(rows), [](Value row) { return row; });
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   return success();
 }
 
@@ -665,7 +665,7 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
   Value counter = LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(),
                                       countersPointer,
                                       ArrayRef<LLVM::GEPArg>{toI64(number)});
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   auto branch = scf::IfOp::create(b, loc, isLeader(),
                                   /*withElseRegion=*/false);
   {
@@ -689,7 +689,7 @@ LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
         b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), last), flag,
         /*alignment=*/4);
   }
-  NVVM::Barrier0Op::create(b, loc);
+  barrier();
   Value told = LLVM::LoadOp::create(b, loc, b.getI32Type(), flag,
                                     /*alignment=*/4);
   fence();

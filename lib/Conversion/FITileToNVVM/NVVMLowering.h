@@ -67,6 +67,14 @@ private:
   LogicalResult lowerBlock(mlir::Block &block);
   LogicalResult lowerOp(Operation *op);
   LogicalResult lowerForItems(ForItemsOp op);
+  /// Threads of the warps whose program is lowered now: of a group of warps
+  /// that shares tiles, or of a role.
+  int64_t getThreads() const { return kLanes * warps; }
+  /// What depends on the thread alone, from the number that it has among those
+  /// of its CTA, or of its role.
+  void setThread(Value number);
+  /// All threads of the worker, or of the role, wait for one another.
+  void barrier();
   LogicalResult lowerForKeys(ForKeysOp op);
   LogicalResult lowerFor(Operation *op);
   LogicalResult lowerIf(Operation *op);
@@ -314,6 +322,32 @@ private:
   MatrixRows locateFirst(DotOp op, BufType type);
   MatrixRows locateSecond(DotOp op, BufType type);
 
+  //===--- Roles (Roles.cpp) ----------------------------------------------===//
+
+  LogicalResult lowerRole(RoleOp op);
+  /// By one thread, before roles begin.
+  LogicalResult initBarriers();
+  /// The value of the first lane, which all lanes of a warp have.
+  Value uniform(Value value);
+  /// Address of the mbarrier of a buffer of a channel.
+  mlir::FailureOr<Value> barrierOf(Operation *op, Value channel, Value number,
+                                   Arrival arrival);
+  LogicalResult lowerAwait(AwaitOp op);
+  LogicalResult lowerArrive(ArriveOp op);
+  /// Says that the buffers are full whose copies were started before the last
+  /// `later` ones, which `told` names: those of the oldest place, or of all.
+  void tellCopies(ArrayRef<Value> places, int64_t later);
+
+  //===--- Products of warpgroups (DotWarpgroup.cpp) ----------------------===//
+
+  LogicalResult lowerDotWarpgroup(DotOp op);
+  LogicalResult lowerDotStart(DotStartOp op);
+  LogicalResult lowerWait(WaitOp op);
+  /// The accumulators of a product that has begun, and is over if it `waits`.
+  LogicalResult startWarpgroup(Operation *op, Value a, Value b, Value acc,
+                               bool transpose, mlir::RankedTensorType tile,
+                               Value result, bool waits);
+
   //===--- Products with codes (DotCodes.cpp) -----------------------------===//
 
   LogicalResult lowerDotCodes(DotOp op);
@@ -401,6 +435,14 @@ private:
   mlir::OpBuilder b;
   Location loc;
   mlir::LLVM::LLVMFuncOp function;
+  /// Warps that share a tile: those of a group, or of the role that is lowered.
+  int64_t warps;
+  /// The role that is lowered, and its number.
+  RoleOp role;
+  int64_t roleNumber = 0;
+  /// Where a thread that copies keeps the mbarriers of the buffers that it has
+  /// not told anybody of, the newest first; 0 where there are fewer.
+  llvm::SmallVector<Value> untold;
   mlir::LLVM::LLVMPointerType globalPointer, sharedPointer;
 
   llvm::SmallVector<Argument> arguments;
@@ -426,6 +468,8 @@ private:
   Value thread, lane, warp, group;
   Value thread32, lane32, warp32, group32;
   Value sharedBase; // i32
+  /// Bytes from the first row of a panel to those of the warpgroup.
+  Value warpgroupRows;
   /// Where values that depend on the thread alone are computed.
   mlir::OpBuilder entry;
 };

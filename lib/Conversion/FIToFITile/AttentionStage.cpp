@@ -442,7 +442,10 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
 /// an item take time of their own; so do counting, fences and the first load
 /// where pieces of a split tile meet, and loading each state.
 SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
-  constexpr double kBytesPerNs = 16, kFlopPerNs = 1300, kStateBytesPerNs = 20;
+  constexpr double kStateBytesPerNs = 20;
+  // A CTA of warpgroups has a multiprocessor for itself.
+  bool hasAll = schedule.getWgmma();
+  double bytesPerNs = hasAll ? 32 : 16, flopPerNs = hasAll ? 4500 : 1300;
   constexpr int64_t kItemNs = 4000, kRowNs = 16, kMeetingNs = 2400;
   auto number = [&](StringRef name, double value) {
     return b.getNamedAttr(
@@ -457,8 +460,8 @@ SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
   double flop = 2.0 * keys * (view.getKeyDim() + view.getValueDim());
   SmallVector<NamedAttribute> costs = {
       number("item", kItemNs + kRowNs * rows),
-      number("tile", loads * keys * bits / 8 / kBytesPerNs),
-      number("tile_row", flop / kFlopPerNs)};
+      number("tile", loads * keys * bits / 8 / bytesPerNs),
+      number("tile_row", flop / flopPerNs)};
   if (mergesItself(schedule))
     llvm::append_values(
         costs, number("slot_row", 4 * view.getValueDim() / kStateBytesPerNs),

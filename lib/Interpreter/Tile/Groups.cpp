@@ -58,6 +58,37 @@ fi::tile::runStrands(KernelContext &context,
   }
 }
 
+llvm::Error
+fi::tile::runRoles(KernelContext &context,
+                   MutableArrayRef<std::unique_ptr<Strand>> strands) {
+  bool moves = true;
+  while (moves) {
+    moves = false;
+    for (std::unique_ptr<Strand> &strand : strands)
+      while (!strand->isFinished() && !strand->getWaiting()) {
+        moves = true;
+        if (llvm::Error error = strand->step())
+          return error;
+      }
+  }
+  for (std::unique_ptr<Strand> &strand : strands)
+    if (Operation *waiting = strand->getWaiting())
+      return makeError(waiting,
+                       "waits for ever: role '" + strand->getRole().getName() +
+                           "' expected a " +
+                           (isa<AcquireOp>(waiting) ? "free" : "committed") +
+                           " buffer, but the other roles are at "
+                           "their end, or wait, too");
+  for (auto &[op, channel] : context.channels)
+    if (channel->acquired != channel->released)
+      return makeError(op,
+                       "expected every buffer that is filled to be read "
+                       "and released, but " +
+                           llvm::Twine(channel->acquired - channel->released) +
+                           " are not");
+  return llvm::Error::success();
+}
+
 /// Part of the columns of what a group shared.
 static llvm::Error loadGroupState(LoadGroupStateOp op, Strand &strand) {
   const KernelContext &context = strand.getContext();

@@ -26,9 +26,37 @@ llvm::Error fi::tile::makeError(Operation *op, const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
 }
 
-Strand::Strand(const KernelContext &context, Block &entry, int64_t group)
-    : context(context), group(group) {
+Strand::Strand(const KernelContext &context, Block &entry, int64_t group,
+               RoleOp role)
+    : context(context), group(group), role(role) {
   frames.push_back({nullptr, &entry, entry.begin(), {}});
+}
+
+void Strand::addChannel(ChannelOp op) {
+  // Roles have channels in common, groups each their own.
+  std::unique_ptr<Channel> &channel =
+      role ? context.channels[op] : channels.emplace_back();
+  if (!channel) {
+    int64_t depth = op.getType().getDepth();
+    channel = std::make_unique<Channel>();
+    *channel = {op, depth, 0, 0, 0, 0, std::vector<ElementsRef>(depth)};
+  }
+  set(op, channel.get());
+}
+
+Operation *Strand::getWaiting() {
+  if (!role || isFinished() || frames.back().next == frames.back().block->end())
+    return nullptr;
+  Operation *op = &*frames.back().next;
+  if (auto acquire = dyn_cast<AcquireOp>(op)) {
+    Channel &ring = *channel(acquire.getChannel());
+    return ring.acquired - ring.released >= ring.depth ? op : nullptr;
+  }
+  if (auto taken = dyn_cast<GetOp>(op)) {
+    Channel &ring = *channel(taken.getChannel());
+    return ring.gotten == ring.committed ? op : nullptr;
+  }
+  return nullptr;
 }
 
 SmallVector<RuntimeValue> Strand::getAll(ValueRange range) {
@@ -128,7 +156,8 @@ llvm::Error Strand::enterForItems(ForItemsOp op) {
             checkItem(op, context.kernel, context.work.items[i], i))
       return error;
   enterLoop(op, op.getBody().front(),
-            {{context.begin, 1, context.end - context.begin}}, {});
+            {{context.begin, 1, context.end - context.begin}},
+            getAll(op.getInits()));
   return llvm::Error::success();
 }
 
@@ -136,6 +165,9 @@ llvm::Expected<SmallVector<Strand::Trips>>
 Strand::collectTrips(Operation *op, const fi_item &it, Part part,
                      int64_t step) {
   SmallVector<Trips> trips;
+  bool needsTiles = false;
+  if (auto loop = dyn_cast<ForKeysOp>(op))
+    needsTiles = loop.getSelection().has_value();
   for (bool full : {true, false}) {
     if (part == (full ? Part::Partial : Part::Full))
       continue;
@@ -156,6 +188,8 @@ Strand::collectTrips(Operation *op, const fi_item &it, Part part,
         return fail(llvm::Twine(full ? "a full range that begins and ends"
                                      : "a range that begins") +
                     " at a multiple of " + llvm::Twine(step));
+      if (needsTiles && range.begin == range.end)
+        return fail("ranges with keys");
       // Groups of warps take the tiles of each range in turn.
       int64_t tiles = (range.end - range.begin + step - 1) / step;
       int64_t groups = context.getGroups();
@@ -179,11 +213,40 @@ Strand::visitedTiles(Operation *op, Value it, int64_t step) {
   return tiles;
 }
 
+/// The first or the last of some tiles, or all but the first of all. Where
+/// there are full ones, the first of all is none of the `partial` ones.
+static void select(SmallVectorImpl<Strand::Trips> &trips, Selection selection,
+                   bool hasFull, bool partial) {
+  llvm::erase_if(trips, [](const Strand::Trips &t) { return t.count == 0; });
+  if (trips.empty())
+    return;
+  switch (selection) {
+  case Selection::First:
+    trips.truncate(1);
+    trips.front().count = 1;
+    return;
+  case Selection::Last: {
+    Strand::Trips last = trips.back();
+    trips.assign({{last.first + (last.count - 1) * last.step, last.step, 1}});
+    return;
+  }
+  case Selection::Rest:
+    if (partial && hasFull)
+      return;
+    trips.front().first += trips.front().step;
+    --trips.front().count;
+    return;
+  }
+}
+
 llvm::Error Strand::enterForKeys(ForKeysOp op) {
   llvm::Expected<SmallVector<Trips>> trips =
       collectTrips(op, item(op.getItem()), op.getPart(), op.getStep());
   if (!trips)
     return trips.takeError();
+  if (std::optional<Selection> selection = op.getSelection())
+    select(*trips, *selection, item(op.getItem()).full_ranges > 0,
+           op.getPart() == Part::Partial);
   enterLoop(op, op.getBody().front(), std::move(*trips), getAll(op.getInits()));
   return llvm::Error::success();
 }
@@ -231,7 +294,22 @@ static bool isMeeting(Operation *op) {
 }
 
 llvm::Error Strand::step() {
+  // A role ends without a terminator.
+  if (frames.back().next == frames.back().block->end()) {
+    Operation *ended = frames.back().op;
+    frames.pop_back();
+    finish(ended, {});
+    return llvm::Error::success();
+  }
   Operation *op = &*frames.back().next;
+  if (auto other = dyn_cast<RoleOp>(op)) {
+    Block &block = other.getBody().front();
+    if (other == role)
+      frames.push_back({op, &block, block.begin(), {}});
+    else
+      ++frames.back().next;
+    return llvm::Error::success();
+  }
   if (context.getGroups() > 1 && isMeeting(op) && !hasMet) {
     meeting = op;
     return llvm::Error::success();

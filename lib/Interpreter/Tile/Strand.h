@@ -32,20 +32,26 @@ struct KernelContext {
   bool knowsSlots;
   /// Output and statistic that each group of warps shared last; empty before.
   std::vector<std::pair<ElementsRef, ElementsRef>> shared;
+  /// Of kernels with roles, between which they are.
+  mutable llvm::DenseMap<mlir::Operation *, std::unique_ptr<Channel>> channels;
 
   int64_t getGroups() const {
     return std::max<int64_t>(1, KernelOp(kernel).getSchedule().getKeyWarps());
   }
 };
 
-/// Executes a strand for each group of warps of a worker.
+/// Executes a strand for each group of warps of a worker, or for each role.
 llvm::Error runStrands(KernelContext &context,
                        llvm::MutableArrayRef<std::unique_ptr<class Strand>>);
+llvm::Error runRoles(KernelContext &context,
+                     llvm::MutableArrayRef<std::unique_ptr<class Strand>>);
 
 class Strand {
 public:
-  /// Starts at the first op of `entry`, whose arguments must be set.
-  Strand(const KernelContext &context, mlir::Block &entry, int64_t group);
+  /// Starts at the first op of `entry`, whose arguments must be set. With a
+  /// `role` it passes the others by.
+  Strand(const KernelContext &context, mlir::Block &entry, int64_t group,
+         RoleOp role = {});
 
   bool isFinished() const { return frames.empty(); }
   /// The op before which the strand waits for the other groups, or null.
@@ -57,6 +63,9 @@ public:
   }
   /// Executes one op, or begins to wait before it.
   llvm::Error step();
+  /// The op that waits for another role, or null.
+  mlir::Operation *getWaiting();
+  RoleOp getRole() const { return role; }
   int64_t getGroup() const { return group; }
 
   const KernelContext &getContext() const { return context; }
@@ -100,21 +109,16 @@ public:
   /// A tile, or what is in a buffer, which must be one that may be read.
   llvm::Expected<ElementsRef> operand(mlir::Operation *op, mlir::Value value);
 
-  void addChannel(ChannelOp op) {
-    int64_t depth = op.getType().getDepth();
-    channels.push_back(std::make_unique<Channel>());
-    *channels.back() = {op, depth, 0, 0, 0, 0, std::vector<ElementsRef>(depth)};
-    set(op, channels.back().get());
-  }
+  void addChannel(ChannelOp op);
+  /// Iterations with the induction values first, first + step, ...
+  struct Trips {
+    int64_t first, step, count;
+  };
   /// First keys of the tiles that an item visits, in order.
   llvm::Expected<std::vector<int64_t>>
   visitedTiles(mlir::Operation *op, mlir::Value item, int64_t step);
 
 private:
-  /// Iterations with the induction values first, first + step, ...
-  struct Trips {
-    int64_t first, step, count;
-  };
   /// A region being executed; `op` is null for the entry.
   struct Frame {
     mlir::Operation *op;
@@ -149,6 +153,7 @@ private:
 
   const KernelContext &context;
   int64_t group;
+  RoleOp role;
   mlir::Operation *meeting = nullptr;
   bool hasMet = false;
   llvm::SmallVector<Frame> frames;

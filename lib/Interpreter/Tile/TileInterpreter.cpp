@@ -129,18 +129,28 @@ llvm::Error fi::tile::interpretKernel(KernelOp kernel,
                                  ")");
   StateSlots ownSlots;
   KernelContext context = {
-      kernel,           work, begin, end, slots ? *slots : ownSlots,
-      slots != nullptr, {}};
+      kernel,
+      work,
+      begin,
+      end,
+      slots ? *slots : ownSlots,
+      slots != nullptr,
+      {},
+      llvm::DenseMap<Operation *, std::unique_ptr<Channel>>()};
   context.shared.resize(context.getGroups());
   std::vector<std::unique_ptr<Strand>> strands;
-  for (int64_t group = 0; group < context.getGroups(); ++group) {
-    strands.push_back(
-        std::make_unique<Strand>(context, kernel.getBody().front(), group));
+  SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
+  int64_t count = roles.empty() ? context.getGroups() : roles.size();
+  for (int64_t number = 0; number < count; ++number) {
+    strands.push_back(std::make_unique<Strand>(
+        context, kernel.getBody().front(), roles.empty() ? number : 0,
+        roles.empty() ? RoleOp() : roles[number]));
     for (auto [number, argument] : llvm::enumerate(arguments))
       if (llvm::Error error =
               bindArgument(kernel, number, argument, *strands.back()))
         return error;
     strands.back()->set(kernel.getWork(), &work);
   }
-  return runStrands(context, strands);
+  return roles.empty() ? runStrands(context, strands)
+                       : runRoles(context, strands);
 }

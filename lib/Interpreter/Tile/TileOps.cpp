@@ -94,15 +94,18 @@ static RuntimeValue takeColumns(ColumnsOp op, Strand &strand) {
       static_cast<int64_t>(op.getFirst()), static_cast<int64_t>(op.getStep())));
 }
 
-static llvm::Expected<RuntimeValue> dot(DotOp op, Strand &strand) {
-  ShapedTile shape(op.getA().getType());
+/// Of the operands as they are when `at` is executed.
+template <typename Product>
+static llvm::Expected<RuntimeValue> dot(Product op, Operation *at,
+                                        Strand &strand) {
+  ShapedTile shape(op.getA().getType()), other(op.getB().getType());
   int64_t m = shape.rows, k = shape.columns;
-  int64_t n = columnsOf(op.getResult());
   bool transpose = op.getTranspose();
-  llvm::Expected<ElementsRef> first = strand.operand(op, op.getA());
+  int64_t n = transpose ? other.rows : other.columns;
+  llvm::Expected<ElementsRef> first = strand.operand(at, op.getA());
   if (!first)
     return first.takeError();
-  llvm::Expected<ElementsRef> second = strand.operand(op, op.getB());
+  llvm::Expected<ElementsRef> second = strand.operand(at, op.getB());
   if (!second)
     return second.takeError();
   const std::vector<double> &a = (*first)->floats;
@@ -188,10 +191,24 @@ llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
     return true;
   }
   if (auto product = dyn_cast<DotOp>(op)) {
-    llvm::Expected<RuntimeValue> result = dot(product, strand);
+    llvm::Expected<RuntimeValue> result = dot(product, product, strand);
     if (!result)
       return result.takeError();
     strand.set(product, std::move(*result));
+    return true;
+  }
+  // A product that has begun reads its buffers until it is waited for: it is
+  // computed of what they hold then.
+  if (isa<DotStartOp>(op))
+    return true;
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    auto product = wait.getFuture().getDefiningOp<DotStartOp>();
+    llvm::Expected<RuntimeValue> result = dot(product, wait, strand);
+    if (!result)
+      return result.takeError();
+    strand.set(wait.getResult(), std::move(*result));
+    for (auto [kept, passed] : llvm::zip(wait.getKept(), wait.getPassed()))
+      strand.set(passed, strand.get(kept));
     return true;
   }
   if (auto mask = dyn_cast<MaskOp>(op)) {

@@ -252,9 +252,10 @@ struct ScheduleField {
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   // -1: no default. Blocks of registers belong to the CPU, warps to a GPU.
   ScheduleField fields[] = {
-      {"tile_rows", -1}, {"tile_keys", -1}, {"mr", 0},     {"nr", 0},
-      {"lanes", 1},      {"max_rows", 0},   {"stream", 0}, {"warps", 0},
-      {"key_warps", 0},  {"stages", 0}};
+      {"tile_rows", -1}, {"tile_keys", -1}, {"mr", 0},         {"nr", 0},
+      {"lanes", 1},      {"max_rows", 0},   {"stream", 0},     {"warps", 0},
+      {"key_warps", 0},  {"stages", 0},     {"load_warps", 0}, {"wgmma", 0},
+      {"rotate", 0},     {"turns", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -266,7 +267,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
         return failure(parser.parseEqual() || parser.parseInteger(field.value));
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
-              "stream, warps, key_warps, stages, but got '"
+              "stream, warps, key_warps, stages, load_warps, wgmma, rotate, "
+              "turns, but got '"
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
@@ -286,7 +288,16 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), fields[0].value, fields[1].value,
       fields[2].value, fields[3].value, fields[4].value, fields[5].value,
-      fields[6].value, fields[7].value, fields[8].value, fields[9].value);
+      fields[6].value, fields[7].value, fields[8].value, fields[9].value,
+      fields[10].value, fields[11].value, fields[12].value, fields[13].value);
+}
+
+ScheduleAttr ScheduleAttr::withTiles(int64_t tileRows, int64_t tileKeys,
+                                     int64_t warps, int64_t keyWarps,
+                                     int64_t stages) const {
+  return get(getContext(), tileRows, tileKeys, getMr(), getNr(), getLanes(),
+             getMaxRows(), getStream(), warps, keyWarps, stages, getLoadWarps(),
+             getWgmma(), getRotate(), getTurns());
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -298,7 +309,15 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", warps = " << getWarps();
     if (getKeyWarps() != 1)
       printer << ", key_warps = " << getKeyWarps();
+    if (getLoadWarps())
+      printer << ", load_warps = " << getLoadWarps();
     printer << ", stages = " << getStages();
+    if (getWgmma())
+      printer << ", wgmma = " << getWgmma();
+    if (getRotate())
+      printer << ", rotate = " << getRotate();
+    if (getTurns())
+      printer << ", turns = " << getTurns();
   }
   printer << ", lanes = " << getLanes();
   if (getMaxRows())
@@ -308,11 +327,11 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-LogicalResult
-ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                     int64_t tileRows, int64_t tileKeys, int64_t mr, int64_t nr,
-                     int64_t lanes, int64_t maxRows, int64_t stream,
-                     int64_t warps, int64_t keyWarps, int64_t stages) {
+LogicalResult ScheduleAttr::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError, int64_t tileRows,
+    int64_t tileKeys, int64_t mr, int64_t nr, int64_t lanes, int64_t maxRows,
+    int64_t stream, int64_t warps, int64_t keyWarps, int64_t stages,
+    int64_t loadWarps, int64_t wgmma, int64_t rotate, int64_t turns) {
   auto inRange = [&](StringRef name, int64_t value, int64_t most) {
     if (value >= 1 && value <= most)
       return success();
@@ -332,8 +351,36 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     if (warps * keyWarps > 32)
       return emitError() << "expected at most 32 warps in all, but got "
                          << warps << " x " << keyWarps << " [SCH1]";
+    if (loadWarps < 0 || warps * keyWarps + loadWarps > 32)
+      return emitError() << "expected 'load_warps' of 0 or such that there are "
+                            "at most 32 warps in all, but got "
+                         << loadWarps << " beside " << warps << " x "
+                         << keyWarps << " [SCH1]";
+    if (loadWarps && keyWarps > 1)
+      return emitError() << "expected 'load_warps' without groups of warps "
+                            "that copy for themselves ('key_warps'), but got "
+                         << loadWarps << " and " << keyWarps << " [SCH1]";
+    std::pair<StringRef, int64_t> switches[] = {
+        {"wgmma", wgmma}, {"rotate", rotate}, {"turns", turns}};
+    for (auto [name, value] : switches)
+      if (value != 0 && (value != 1 || !wgmma))
+        return emitError() << "expected '" << name
+                           << "' of 0 or 1, and 1 with 'wgmma' alone, but got "
+                           << value << " [SCH1]";
+    if (wgmma && (!loadWarps || warps % 4 != 0 || loadWarps % 4 != 0 ||
+                  tileRows != 16 * warps))
+      return emitError() << "expected with 'wgmma' warpgroups of four warps, "
+                            "with 16 'tile_rows' each, and warps that load for "
+                            "them, but got 'warps' = "
+                         << warps << ", 'tile_rows' = " << tileRows
+                         << ", 'load_warps' = " << loadWarps << " [SCH1]";
   } else if (failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16))) {
     return failure();
+  } else if (loadWarps || wgmma || rotate || turns) {
+    return emitError()
+           << "expected 'load_warps', 'wgmma', 'rotate' and 'turns' "
+              "in a schedule with 'warps', but there are none "
+              "[SCH1]";
   }
   if (mr && tileRows % mr != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of 'mr' = "

@@ -49,7 +49,8 @@ enum class AttrCode : uint64_t {
   WarpSchedule,
   Sum,
   Sigmoid,
-  KVPart
+  KVPart,
+  RoleSchedule
 };
 
 /// Bits of a target's features.
@@ -378,13 +379,19 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           return success();
         })
         .Case([&](ScheduleAttr s) {
-          code(s.getWarps() ? AttrCode::WarpSchedule : AttrCode::Schedule);
+          code(s.getLoadWarps() ? AttrCode::RoleSchedule
+               : s.getWarps()   ? AttrCode::WarpSchedule
+                                : AttrCode::Schedule);
           for (int64_t field :
                {s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
                 s.getLanes(), s.getMaxRows(), s.getStream()})
             writer.writeSignedVarInt(field);
           if (s.getWarps())
             for (int64_t field : {s.getWarps(), s.getKeyWarps(), s.getStages()})
+              writer.writeSignedVarInt(field);
+          if (s.getLoadWarps())
+            for (int64_t field :
+                 {s.getLoadWarps(), s.getWgmma(), s.getRotate(), s.getTurns()})
               writer.writeSignedVarInt(field);
           return success();
         })
@@ -466,15 +473,19 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
                                     (features & kAmx) != 0);
     }
     case AttrCode::Schedule:
-    case AttrCode::WarpSchedule: {
-      int64_t fields[10] = {};
-      size_t count = static_cast<AttrCode>(code) == AttrCode::Schedule ? 7 : 10;
+    case AttrCode::WarpSchedule:
+    case AttrCode::RoleSchedule: {
+      int64_t fields[14] = {};
+      size_t count = code == uint64_t(AttrCode::Schedule)       ? 7
+                     : code == uint64_t(AttrCode::WarpSchedule) ? 10
+                                                                : 14;
       for (int64_t &field : llvm::MutableArrayRef(fields).take_front(count))
         if (failed(reader.readSignedVarInt(field)))
           return {};
       return ScheduleAttr::getChecked(
           emitError, context, fields[0], fields[1], fields[2], fields[3],
-          fields[4], fields[5], fields[6], fields[7], fields[8], fields[9]);
+          fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
+          fields[10], fields[11], fields[12], fields[13]);
     }
     case AttrCode::Split: {
       int64_t keys;

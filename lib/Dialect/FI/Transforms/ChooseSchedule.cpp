@@ -177,6 +177,47 @@ SharedRows getSharedRows(AttentionOp op) {
   return rows;
 }
 
+/// Many rows by warpgroups, where the target multiplies so and the operands lie
+/// in memory as products take them: three of 64 rows, two where accumulators
+/// are wide. Null where they do not fit.
+ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
+  auto view = op.getViewType();
+  Type query = op.getQueryType().getElementType();
+  if (!chip || !chip->has(sm::Feature::Wgmma) ||
+      !chip->has(sm::Feature::Setmaxnreg) || multipliesF32(op) ||
+      query != view.getKeyType() || query != view.getValueType() ||
+      isQuantised(view, false) || isQuantised(view, true) ||
+      view.sharesValues() || op.getQueryTail())
+    return {};
+  constexpr int64_t kMostValues = 256, kWideValues = 128;
+  int64_t keyDim = view.getKeyDim(), valueDim = view.getValueDim();
+  if (keyDim % 8 != 0 || valueDim % 8 != 0 || valueDim > kMostValues)
+    return {};
+  // Four warps copy with few registers; of a lane's others, the output takes
+  // half a column each, scores as many, and weights half of that.
+  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 56, kOthers = 40;
+  int64_t warps = valueDim > kWideValues ? 8 : 12, rows = 16 * warps;
+  int64_t registers =
+      (chip->registersPerSM / kLanes - kLoadRegisters * kLoadWarps) / warps;
+  auto panels = [](int64_t dim) { return llvm::alignTo(dim, 64) * 2; };
+  for (int64_t keys : {128, 96, 64, 32, 16}) {
+    if (valueDim / 2 + keys * 3 / 4 + kOthers > registers)
+      continue;
+    int64_t stage = keys * (panels(keyDim) + panels(valueDim));
+    constexpr int64_t kMostStages = 4, kBarriers = 1024;
+    int64_t stages =
+        (chip->maxSharedPerCTA - kBarriers - rows * panels(keyDim)) / stage;
+    if (stages < 2)
+      continue;
+    return ScheduleAttr::get(
+        op.getContext(), rows, keys, /*mr=*/0, /*nr=*/0, /*lanes=*/4,
+        /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1,
+        std::min(stages, kMostStages), kLoadWarps, /*wgmma=*/1, /*rotate=*/1,
+        /*turns=*/0);
+  }
+  return {};
+}
+
 /// A warp's accumulator and scores have to fit into its registers: 32 rows a
 /// warp share each fragment of keys; 16 where the values are too wide for that,
 /// and where numbers of f32 are split into several for a product.
@@ -210,6 +251,10 @@ ArrayAttr chooseForGPU(AttentionOp op, const sm::Target *chip) {
   // Two warps share each tile of keys, and several such pairs take turns.
   bodies.push_back(make(32, 32, /*maxRows=*/32, /*warps=*/2, keyWarps,
                         /*stages=*/keyWarps > 1 ? 2 : 3));
+  if (ScheduleAttr many = chooseWarpgroups(op, chip)) {
+    bodies.push_back(many);
+    return b.getArrayAttr(bodies);
+  }
   int64_t warps = hasRegisters(op, chip, 128, 64, /*warps=*/4) ? 4 : 8;
   bodies.push_back(make(128, 64, /*maxRows=*/0, warps, 1, /*stages=*/2));
   return b.getArrayAttr(bodies);
@@ -233,11 +278,9 @@ ArrayAttr fitToBlocks(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
   }
   SmallVector<Attribute> fitted;
   for (auto s : schedules.getAsRange<ScheduleAttr>())
-    fitted.push_back(ScheduleAttr::get(
-        op.getContext(), s.getTileRows(),
-        std::gcd(s.getTileKeys(), bsr.getColumns()), s.getMr(), s.getNr(),
-        s.getLanes(), s.getMaxRows(), s.getStream(), s.getWarps(),
-        s.getKeyWarps(), s.getStages()));
+    fitted.push_back(s.withTiles(s.getTileRows(),
+                                 std::gcd(s.getTileKeys(), bsr.getColumns()),
+                                 s.getWarps(), s.getKeyWarps(), s.getStages()));
   return ArrayAttr::get(op.getContext(), fitted);
 }
 
@@ -290,10 +333,7 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
       break; // Nothing smaller: whoever allocates says by how much.
     }
   }
-  return ScheduleAttr::get(op.getContext(), rows, keys, schedule.getMr(),
-                           schedule.getNr(), schedule.getLanes(),
-                           schedule.getMaxRows(), schedule.getStream(), warps,
-                           keyWarps, stages);
+  return schedule.withTiles(rows, keys, warps, keyWarps, stages);
 }
 
 ArrayAttr fitToChip(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
@@ -301,8 +341,11 @@ ArrayAttr fitToChip(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
   if (!chip)
     return schedules;
   SmallVector<Attribute> fitted;
+  // Those of warpgroups were made to fit.
   for (auto schedule : schedules.getAsRange<ScheduleAttr>())
-    fitted.push_back(fitToShared(schedule, op, chip->maxSharedPerCTA));
+    fitted.push_back(schedule.getWgmma()
+                         ? schedule
+                         : fitToShared(schedule, op, chip->maxSharedPerCTA));
   return ArrayAttr::get(op.getContext(), fitted);
 }
 

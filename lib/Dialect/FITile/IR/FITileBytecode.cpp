@@ -19,18 +19,23 @@ using namespace fi;
 using namespace fi::tile;
 
 /// Version 1: the first. Version 2: columns of rows that are loaded and stored.
-static constexpr uint64_t kVersion = 2;
+/// Version 3: roles, products of warpgroups, tiles by their order.
+static constexpr uint64_t kVersion = 3;
 
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Whether a file's ops have columns.
-static bool hasColumns(DialectBytecodeReader &reader) {
+/// Whether a file is of a version or a later one.
+static bool isSince(DialectBytecodeReader &reader, uint64_t number) {
   FailureOr<const DialectVersion *> version =
       reader.getDialectVersion<FITileDialect>();
   return failed(version) ||
-         static_cast<const BytecodeVersion *>(*version)->number >= 2;
+         static_cast<const BytecodeVersion *>(*version)->number >= number;
+}
+/// Whether a file's ops have columns.
+static bool hasColumns(DialectBytecodeReader &reader) {
+  return isSince(reader, 2);
 }
 
 template <typename Properties>
@@ -82,13 +87,54 @@ void StoreKVOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeOptionalAttribute(getProperties().step);
 }
 
+LogicalResult DotOp::readProperties(DialectBytecodeReader &reader,
+                                    OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readOptionalAttribute(properties.transpose)))
+    return failure();
+  return isSince(reader, 3) ? reader.readOptionalAttribute(properties.warpgroup)
+                            : success();
+}
+void DotOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeOptionalAttribute(getProperties().transpose);
+  writer.writeOptionalAttribute(getProperties().warpgroup);
+}
+
+LogicalResult ForKeysOp::readProperties(DialectBytecodeReader &reader,
+                                        OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(properties.part)) ||
+      failed(reader.readAttribute(properties.step)))
+    return failure();
+  return isSince(reader, 3) ? reader.readOptionalAttribute(properties.selection)
+                            : success();
+}
+void ForKeysOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeAttribute(getProperties().part);
+  writer.writeAttribute(getProperties().step);
+  writer.writeOptionalAttribute(getProperties().selection);
+}
+
+LogicalResult ChannelOp::readProperties(DialectBytecodeReader &reader,
+                                        OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readOptionalAttribute(properties.offset)))
+    return failure();
+  return isSince(reader, 3) ? reader.readOptionalAttribute(properties.barriers)
+                            : success();
+}
+void ChannelOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeOptionalAttribute(getProperties().offset);
+  writer.writeOptionalAttribute(getProperties().barriers);
+}
+
 //===----------------------------------------------------------------------===//
 // Types and attributes
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-enum class TypeCode : uint64_t { Work, Item, Buf, Chan, Cursor };
+enum class TypeCode : uint64_t { Work, Item, Buf, Chan, Cursor, Future };
 enum class AttrCode : uint64_t {
   Field,
   Part,
@@ -97,7 +143,10 @@ enum class AttrCode : uint64_t {
   Frag,
   Slice,
   Partial,
-  Smem
+  Smem,
+  PanelSmem,
+  Selection,
+  Arrival
 };
 
 struct FITileBytecodeInterface : BytecodeDialectInterface {
@@ -152,6 +201,11 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
           writer.writeVarInt(channel.getDepth());
           return success();
         })
+        .Case([&](FutureType future) {
+          (void)code(TypeCode::Future);
+          writer.writeType(future.getTile());
+          return success();
+        })
         .Default([](Type) { return failure(); });
   }
 
@@ -185,6 +239,12 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
       return ChanType::getChecked([&] { return reader.emitError(); },
                                   getContext(), buffer, depth);
     }
+    case TypeCode::Future: {
+      RankedTensorType tile;
+      if (failed(reader.readType(tile)))
+        return {};
+      return FutureType::get(getContext(), tile);
+    }
     }
     reader.emitError()
         << "expected the code of a type of dialect 'fi_tile', but "
@@ -206,6 +266,12 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
         .Case([&](ReduceKindAttr a) {
           return write(AttrCode::ReduceKind, a.getValue());
         })
+        .Case([&](SelectionAttr a) {
+          return write(AttrCode::Selection, a.getValue());
+        })
+        .Case([&](ArrivalAttr a) {
+          return write(AttrCode::Arrival, a.getValue());
+        })
         .Case([&](FragAttr a) {
           (void)write(AttrCode::Frag, a.getAtom());
           writer.writeVarInt(a.getRepRows());
@@ -226,8 +292,11 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
           return success();
         })
         .Case([&](SmemAttr a) {
-          (void)write(AttrCode::Smem, a.getPitch());
+          (void)write(a.getPanel() ? AttrCode::PanelSmem : AttrCode::Smem,
+                      a.getPitch());
           writer.writeVarInt(a.getSwizzle());
+          if (a.getPanel())
+            writer.writeVarInt(a.getPanel());
           return success();
         })
         .Default([](Attribute) { return failure(); });
@@ -282,6 +351,12 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     case AttrCode::ReduceKind:
       return readEnumAttr<ReduceKindAttr, ReduceKind>(
           reader, "a kind of row reduction", symbolizeReduceKind);
+    case AttrCode::Selection:
+      return readEnumAttr<SelectionAttr, Selection>(
+          reader, "tiles of an item by their order", symbolizeSelection);
+    case AttrCode::Arrival:
+      return readEnumAttr<ArrivalAttr, Arrival>(
+          reader, "what has become of a buffer", symbolizeArrival);
     case AttrCode::Frag:
       return readFrag(reader);
     case AttrCode::Slice: {
@@ -298,12 +373,16 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
         return {};
       return PartialAttr::get(getContext(), parent);
     }
-    case AttrCode::Smem: {
-      int64_t pitch, swizzle;
+    case AttrCode::Smem:
+    case AttrCode::PanelSmem: {
+      int64_t pitch, swizzle, panel = 0;
       if (failed(readSize(reader, pitch)) || failed(readSize(reader, swizzle)))
         return {};
+      if (static_cast<AttrCode>(code) == AttrCode::PanelSmem &&
+          failed(readSize(reader, panel)))
+        return {};
       return SmemAttr::getChecked([&] { return reader.emitError(); },
-                                  getContext(), pitch, swizzle);
+                                  getContext(), pitch, swizzle, panel);
     }
     }
     reader.emitError() << "expected the code of an attribute of dialect "

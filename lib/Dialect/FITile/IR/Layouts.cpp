@@ -222,7 +222,7 @@ LogicalResult PartialAttr::verifyEncoding(
 
 LogicalResult
 SmemAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                 int64_t pitch, int64_t swizzle) {
+                 int64_t pitch, int64_t swizzle, int64_t panel) {
   if (pitch < kChunkBytes || pitch % kChunkBytes != 0 || pitch > kMostPitch)
     return emitError() << "expected a pitch of a multiple of " << kChunkBytes
                        << " bytes, up to " << kMostPitch << ", but got "
@@ -233,13 +233,29 @@ SmemAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (swizzle && pitch % swizzle != 0)
     return emitError() << "expected a pitch of a multiple of the swizzle, "
                        << swizzle << " bytes, but got " << pitch << " [LAY3]";
+  if (panel && (swizzle == 0 || pitch != swizzle || panel < 8 * pitch ||
+                panel % (8 * pitch) != 0 || panel > kMostRows * pitch))
+    return emitError() << "expected panels of a pitch of the swizzle, a "
+                          "multiple of eight rows each, but got a pitch of "
+                       << pitch << ", a swizzle of " << swizzle
+                       << " and panels of " << panel << " bytes [LAY3]";
   return success();
 }
 
 int64_t fi::tile::getChunkOffset(SmemAttr layout, int64_t row, int64_t chunk) {
   if (layout.getSwizzle())
     chunk ^= row % 8;
-  return row * layout.getPitch() + chunk * kChunkBytes;
+  return row * layout.getPitch() + chunk / 8 * layout.getGroupStride() +
+         chunk % 8 * kChunkBytes;
+}
+
+int64_t BufType::getBytes() const {
+  SmemAttr layout = getLayout();
+  if (!layout.getPanel())
+    return getRows() * layout.getPitch();
+  int64_t bits = getElement().getIntOrFloatBitWidth();
+  return llvm::divideCeil(getColumns() * bits / 8, layout.getPitch()) *
+         layout.getPanel();
 }
 
 int64_t fi::tile::getCopyBytes(BufType type) {
@@ -252,6 +268,12 @@ SmemAttr fi::tile::getSmemLayout(MLIRContext *context, int64_t columns,
                                  Type element) {
   int64_t pitch = getSharedPitch(columns, element.getIntOrFloatBitWidth());
   return SmemAttr::get(context, pitch, pitch % 128 == 0 ? 128 : 0);
+}
+
+SmemAttr fi::tile::getPanelLayout(MLIRContext *context, int64_t rows) {
+  constexpr int64_t kPitch = 128;
+  return SmemAttr::get(context, kPitch, /*swizzle=*/128,
+                       llvm::alignTo(rows, 8) * kPitch);
 }
 
 int64_t fi::tile::countBankConflicts(SmemAttr layout, int64_t rows,
@@ -465,8 +487,12 @@ BufType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                           "of columns of f4E2M1FN, but got "
                        << columns << " x " << element << " [LAY4]";
   int64_t bits = element.getIntOrFloatBitWidth();
+  if (layout.getPanel() && rows * layout.getPitch() > layout.getPanel())
+    return emitError() << "expected rows that fit into panels of "
+                       << layout.getPanel() << " bytes, but got " << rows
+                       << " of " << layout.getPitch() << " bytes [LAY4]";
   if (rows < 1 || rows > kMostRows || columns < 1 ||
-      columns > layout.getPitch() * 8 / bits)
+      (!layout.getPanel() && columns > layout.getPitch() * 8 / bits))
     return emitError() << "expected 1 to " << kMostRows
                        << " rows of at most the pitch, " << layout.getPitch()
                        << " bytes, but got " << rows << " of " << columns

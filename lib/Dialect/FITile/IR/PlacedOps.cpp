@@ -99,3 +99,64 @@ LogicalResult RelayoutOp::verify() {
            << to << " from " << from << " [TILE23]";
   return success();
 }
+
+LogicalResult RoleOp::verify() {
+  if (getWarps() < 1 || getWarps() > 32)
+    return emitOpError("expected 1 to 32 warps, but got ")
+           << getWarps() << " [TILE39]";
+  constexpr int64_t kWarpgroup = 4;
+  if (std::optional<int64_t> registers = getRegisters())
+    if (getWarps() % kWarpgroup != 0 || *registers % 8 != 0 ||
+        *registers < 24 || *registers > 256)
+      return emitOpError("expected 'registers' of whole warpgroups, four warps "
+                         "each, a multiple of 8 from 24 to 256, but got ")
+             << *registers << " for " << getWarps() << " warps [TILE39]";
+  WalkResult result = getBody().walk([&](Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      Region *region = operand.getParentRegion();
+      if (getBody().isAncestor(region) || !definition ||
+          isa<ChannelOp, ViewOp>(definition) ||
+          definition->hasTrait<OpTrait::ConstantLike>())
+        continue;
+      InFlightDiagnostic diag =
+          op->emitOpError("expected values of its role, channels, views, "
+                          "constants and arguments of the kernel, but got one "
+                          "of ")
+          << operand.getType() << " [TILE39]";
+      diag.attachNote(definition->getLoc()) << "computed here";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult DotStartOp::verify() {
+  ShapedTile a(getA().getType()), b(getB().getType());
+  RankedTensorType tile = getResult().getType().getTile();
+  bool transpose = getTranspose();
+  int64_t depth = transpose ? b.columns : b.rows;
+  int64_t columns = transpose ? b.rows : b.columns;
+  bool isHalf = a.element.isF16() || a.element.isBF16();
+  if (!isTile(tile) || !tile.getElementType().isF32() || !isHalf ||
+      a.element != b.element || a.columns != depth ||
+      tile.getDimSize(0) != a.rows || tile.getDimSize(1) != columns)
+    return emitOpError("expected a product of f16 or bf16 with a result of ")
+           << a.rows << " x " << columns << " f32, but got " << getA().getType()
+           << " and " << getB().getType() << " to " << tile << " [TILE40]";
+  if (getAcc() && getAcc().getType() != tile)
+    return emitOpError("expected an accumulator of the type of the result, ")
+           << tile << ", but got " << getAcc().getType() << " [TILE40]";
+  for (Operation *user : getResult().getUsers())
+    if (!isa<WaitOp>(user) || user->getBlock() != (*this)->getBlock())
+      return emitOpError("expected a future that fi_tile.wait takes in the "
+                         "same block, but '")
+             << user->getName() << "' does, or elsewhere [TILE40]";
+  if (!getResult().hasOneUse())
+    return emitOpError("expected a future that is waited for once, but it is "
+                       "used ")
+           << std::distance(getResult().use_begin(), getResult().use_end())
+           << " times [TILE40]";
+  return success();
+}

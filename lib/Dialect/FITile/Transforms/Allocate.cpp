@@ -26,6 +26,9 @@ using namespace fi::tile;
 
 namespace {
 
+/// An mbarrier.
+constexpr int64_t kBarrierBytes = 8;
+
 struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
   using Base::Base;
 
@@ -40,6 +43,13 @@ struct AllocatePass : fi::tile::impl::FITileAllocateBase<AllocatePass> {
           llvm::alignTo(channel.getType().getBytes(), kSharedAlignment);
       offset += bytes * groups;
     }
+    // One that says full and one that says empty for each buffer between roles.
+    bool hasRoles = !kernel.getBody().getOps<RoleOp>().empty();
+    if (hasRoles)
+      for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+        channel.setBarriers(offset);
+        offset += 2 * kBarrierBytes * channel.getType().getDepth();
+      }
     // States of groups take the place of the channels, which are empty by then.
     kernel.walk([&](ShareStateOp share) {
       share.setOffset(0);

@@ -72,6 +72,9 @@ forEachTrips(ForItemsOp items,
 
 /// Plays channels, and says what is wrong (TILE25, TILE29).
 mlir::LogicalResult replayChannels(ForItemsOp items, ChannelFindings &findings);
+/// Plays the roles of a kernel side by side, and says what is wrong (TILE25,
+/// TILE29).
+mlir::LogicalResult replayRoles(KernelOp kernel);
 /// Plays slots, and says what is wrong (TILE30).
 mlir::LogicalResult replaySlots(ForItemsOp items);
 

@@ -55,7 +55,10 @@ public:
       else if (auto reduce = dyn_cast<ReduceOp>(op);
                reduce && spansWarps(reduce))
         allowed = Spread::None;
+      else if (auto dot = dyn_cast<DotOp>(op); dot && dot.getWarpgroup())
+        allowed = betweenGroups;
       else if (usesChannel(op) ||
+               isa<AwaitOp, ArriveOp, DotStartOp, WaitOp>(op) ||
                isa<CopyRowsOp, CopyKVOp, WriteOp, NVVM::CpAsyncWaitGroupOp,
                    NVVM::BarrierOp>(op))
         allowed = betweenGroups;
@@ -160,6 +163,12 @@ struct CheckAsyncPass : fi::tile::impl::FITileCheckAsyncBase<CheckAsyncPass> {
       return signalPassFailure();
     bool hasSlots = false;
     kernel.walk([&](SlotOp) { hasSlots = true; });
+    if (!kernel.getBody().getOps<RoleOp>().empty()) {
+      // Lowered channels of roles are checked before.
+      if (!hasSlots && failed(replayRoles(kernel)))
+        return signalPassFailure();
+      return markAllAnalysesPreserved();
+    }
     bool isWrong = false;
     kernel.walk([&](ForItemsOp items) {
       ChannelFindings unused;

@@ -79,6 +79,8 @@ public:
 
   int64_t cost(Value value) {
     Type type = value.getType();
+    if (auto future = dyn_cast<FutureType>(type))
+      type = future.getTile();
     if (auto tile = dyn_cast<RankedTensorType>(type)) {
       Type element = tile.getElementType();
       if (element.isInteger(1)) // predicates
@@ -155,6 +157,8 @@ private:
   /// Addresses and fragments that an op has under way.
   int64_t getBeside(Operation *op) {
     if (auto dot = dyn_cast<DotOp>(op)) {
+      if (dot.getWarpgroup())
+        return 0; // descriptors
       int64_t registers = 0;
       for (Value operand : {dot.getA(), dot.getB()})
         if (auto buffer = dyn_cast<BufType>(operand.getType()))
@@ -291,6 +295,10 @@ struct EstimateRegistersPass
     int64_t threads = kLanes * std::max<int64_t>(1, schedule.getWarps()) *
                       std::max<int64_t>(1, schedule.getKeyWarps());
     int64_t most = limit;
+    // The role with most of them is the one that needs them.
+    for (auto role : kernel.getBody().getOps<RoleOp>())
+      if (!limit && role.getRegisters())
+        most = std::max<int64_t>(most, *role.getRegisters());
     auto target =
         kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
             kTargetAttr);

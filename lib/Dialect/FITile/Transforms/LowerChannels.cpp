@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AsyncReplay.h"
+#include "ChannelRewriting.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,67 @@ namespace fi::tile {
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
+
+Value fi::tile::nextInRing(OpBuilder &b, Location loc, Value number,
+                           int64_t depth) {
+  if (depth == 1)
+    return number;
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  if (depth == 2)
+    return arith::XOrIOp::create(b, loc, number, one);
+  Value next = arith::AddIOp::create(b, loc, number, one);
+  Value end = arith::ConstantIndexOp::create(b, loc, depth);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value wraps =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, end);
+  return arith::SelectOp::create(b, loc, wraps, zero, next);
+}
+
+void fi::tile::rebuildLoop(Operation *op, ArrayRef<Value *> carried,
+                           llvm::function_ref<void(Block &)> rewrite) {
+  OpBuilder b(op);
+  SmallVector<Value> inits;
+  auto withCarried = [&](ValueRange own) {
+    llvm::append_range(inits, own);
+    for (Value *counter : carried)
+      inits.push_back(*counter);
+    return own.size();
+  };
+  Operation *rebuilt;
+  size_t own;
+  if (auto items = dyn_cast<ForItemsOp>(op)) {
+    own = withCarried(items.getInits());
+    rebuilt = ForItemsOp::create(b, op->getLoc(), items.getWork(), inits);
+  } else if (auto keys = dyn_cast<ForKeysOp>(op)) {
+    own = withCarried(keys.getInits());
+    rebuilt =
+        ForKeysOp::create(b, op->getLoc(), keys.getItem(), inits,
+                          keys.getPart(), keys.getStep(), keys.getSelection());
+  } else {
+    auto loop = cast<scf::ForOp>(op);
+    own = withCarried(loop.getInits());
+    rebuilt = scf::ForOp::create(b, op->getLoc(), loop.getLowerBound(),
+                                 loop.getUpperBound(), loop.getStep(), inits);
+  }
+  Block &body = rebuilt->getRegion(0).front(), &old = op->getRegion(0).front();
+  if (!body.empty())
+    body.back().erase();
+  body.getOperations().splice(body.end(), old.getOperations());
+  for (auto [from, to] : llvm::zip(old.getArguments(), body.getArguments()))
+    from.replaceAllUsesWith(to);
+  auto arguments = body.getArguments().take_back(carried.size());
+  for (auto [counter, argument] : llvm::zip(carried, arguments))
+    *counter = argument;
+  rewrite(body);
+  Operation *yield = body.getTerminator();
+  for (Value *counter : carried)
+    yield->insertOperands(yield->getNumOperands(), *counter);
+  for (auto [counter, result] :
+       llvm::zip(carried, rebuilt->getResults().drop_front(own)))
+    *counter = result;
+  op->replaceAllUsesWith(rebuilt->getResults().take_front(own));
+  op->erase();
+}
 
 namespace {
 
@@ -75,21 +137,6 @@ private:
     }
   }
 
-  /// The number after `number` in a ring.
-  Value after(OpBuilder &b, Location loc, Value number, int64_t depth) {
-    if (depth == 1)
-      return number;
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    if (depth == 2)
-      return arith::XOrIOp::create(b, loc, number, one);
-    Value next = arith::AddIOp::create(b, loc, number, one);
-    Value end = arith::ConstantIndexOp::create(b, loc, depth);
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value wraps =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, end);
-    return arith::SelectOp::create(b, loc, wraps, zero, next);
-  }
-
   void rewrite(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block))
       rewrite(&op);
@@ -104,7 +151,8 @@ private:
       Value &number = counters.find(acquire.getChannel())->second.next;
       acquire.replaceAllUsesWith(
           SlotOp::create(b, loc, acquire.getChannel(), number).getBuffer());
-      number = after(b, loc, number, acquire.getChannel().getType().getDepth());
+      number =
+          nextInRing(b, loc, number, acquire.getChannel().getType().getDepth());
       acquire.erase();
     } else if (auto commit = dyn_cast<CommitOp>(op)) {
       if (!findings.written.contains(commit.getChannel()))
@@ -119,7 +167,8 @@ private:
       Value &number = counters.find(get.getChannel())->second.oldest;
       get.replaceAllUsesWith(
           SlotOp::create(b, loc, get.getChannel(), number).getBuffer());
-      number = after(b, loc, number, get.getChannel().getType().getDepth());
+      number =
+          nextInRing(b, loc, number, get.getChannel().getType().getDepth());
       get.erase();
     } else if (isa<ReleaseOp>(op)) {
       op->erase();
@@ -147,47 +196,7 @@ private:
     for (Value channel : gotten)
       if (isRing(channel))
         carried.push_back(&counters.find(channel)->second.oldest);
-    OpBuilder b(op);
-    SmallVector<Value> inits;
-    Operation *rebuilt;
-    unsigned own;
-    if (auto keys = dyn_cast<ForKeysOp>(op)) {
-      llvm::append_range(inits, keys.getInits());
-      own = inits.size();
-      for (Value *counter : carried)
-        inits.push_back(*counter);
-      rebuilt = ForKeysOp::create(b, op->getLoc(), keys.getItem(), inits,
-                                  keys.getPart(), keys.getStep());
-    } else {
-      auto loop = cast<scf::ForOp>(op);
-      llvm::append_range(inits, loop.getInits());
-      own = inits.size();
-      for (Value *counter : carried)
-        inits.push_back(*counter);
-      auto created =
-          scf::ForOp::create(b, op->getLoc(), loop.getLowerBound(),
-                             loop.getUpperBound(), loop.getStep(), inits);
-      if (!created.getBody()->empty())
-        created.getBody()->getTerminator()->erase();
-      rebuilt = created;
-    }
-    Block &body = rebuilt->getRegion(0).front(),
-          &old = op->getRegion(0).front();
-    body.getOperations().splice(body.end(), old.getOperations());
-    for (auto [from, to] : llvm::zip(old.getArguments(), body.getArguments()))
-      from.replaceAllUsesWith(to);
-    auto arguments = body.getArguments().take_back(carried.size());
-    for (auto [counter, argument] : llvm::zip(carried, arguments))
-      *counter = argument;
-    rewrite(body);
-    Operation *yield = body.getTerminator();
-    for (Value *counter : carried)
-      yield->insertOperands(yield->getNumOperands(), *counter);
-    for (auto [counter, result] :
-         llvm::zip(carried, rebuilt->getResults().drop_front(own)))
-      *counter = result;
-    op->replaceAllUsesWith(rebuilt->getResults().take_front(own));
-    op->erase();
+    rebuildLoop(op, carried, [&](Block &body) { rewrite(body); });
   }
 
   KernelOp kernel;
@@ -198,6 +207,13 @@ private:
 struct LowerChannelsPass
     : fi::tile::impl::FITileLowerChannelsBase<LowerChannelsPass> {
   void runOnOperation() override {
+    SmallVector<RoleOp> roles(getOperation().getBody().getOps<RoleOp>());
+    if (!roles.empty()) {
+      if (failed(replayRoles(getOperation())))
+        return signalPassFailure();
+      lowerRoleChannels(getOperation());
+      return;
+    }
     SmallVector<ForItemsOp> loops;
     getOperation().walk([&](ForItemsOp items) {
       if (containsChannelOps(items))

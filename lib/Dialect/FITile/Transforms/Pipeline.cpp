@@ -40,7 +40,8 @@ struct PipelinePass : fi::tile::impl::FITilePipelineBase<PipelinePass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     int64_t stages = kernel.getSchedule().getStages();
-    if (stages < 2)
+    // Warps that load run ahead by themselves.
+    if (stages < 2 || kernel.getSchedule().getLoadWarps())
       return;
     kernel.walk([&](ForItemsOp items) {
       SmallVector<ForKeysOp> loops;

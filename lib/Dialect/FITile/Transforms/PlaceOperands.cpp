@@ -17,6 +17,7 @@
 #include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "fi/Target/SMTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -38,6 +39,8 @@ struct PlaceOperandsPass
     staged.clear();
     lastChannel = {};
     asCodes.clear();
+    if (getOperation().getSchedule().getWgmma() && failed(markWarpgroups()))
+      return signalPassFailure();
     llvm::SetVector<Operation *> loads;
     SmallVector<OpOperand *> computed;
     WalkResult result = getOperation().walk([&](DotOp dot) {
@@ -85,6 +88,42 @@ struct PlaceOperandsPass
   }
 
 private:
+  /// Products by warpgroups: all of a kernel that are.
+  LogicalResult markWarpgroups() {
+    KernelOp kernel = getOperation();
+    auto target =
+        kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+            kTargetAttr);
+    const sm::Target *chip = target ? target.getChip() : nullptr;
+    if (!chip || !chip->has(sm::Feature::Wgmma))
+      return kernel.emitOpError("expected a target with products of warpgroups "
+                                "for 'wgmma', but got ")
+             << (chip ? llvm::StringRef(chip->name) : "none") << " [SCH9]";
+    WalkResult result = kernel.walk([&](DotOp dot) {
+      constexpr int64_t kMostColumns = 256;
+      ShapedTile a(dot.getA().getType()), b(dot.getB().getType()),
+          c(dot.getType());
+      Operation *second = dot.getB().getDefiningOp();
+      bool isHalf = a.element.isF16() || a.element.isBF16();
+      // What products read lies in panels, for nobody else.
+      bool isLoaded = isa_and_nonnull<LoadKVOp>(second) &&
+                      llvm::all_of(second->getUsers(), llvm::IsaPred<DotOp>);
+      if (!isHalf || a.element != b.element || !isLoaded ||
+          elementInMemory(second) != b.element || c.columns % 8 != 0 ||
+          c.columns > kMostColumns || (!dot.getTranspose() && b.rows % 16)) {
+        dot.emitOpError("expected a product of f16 or bf16 with keys or values "
+                        "as they are loaded, of a multiple of 8 columns up to ")
+            << kMostColumns << ", for 'wgmma', but got " << dot.getA().getType()
+            << " and " << dot.getB().getType()
+            << "; leave 'wgmma' out of the schedule [SCH9]";
+        return WalkResult::interrupt();
+      }
+      dot.setWarpgroup(true);
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   static Operation *loopOf(Operation *op) {
     Operation *parent = op->getParentOp();
     while (parent && !isa<ForKeysOp, scf::ForOp>(parent))
@@ -130,7 +169,9 @@ private:
 
   ChannelOp createChannel(int64_t rows, int64_t columns, Type element) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    SmemAttr layout = getSmemLayout(&getContext(), columns, element);
+    SmemAttr layout = getOperation().getSchedule().getWgmma()
+                          ? getPanelLayout(&getContext(), rows)
+                          : getSmemLayout(&getContext(), columns, element);
     auto buffer = BufType::get(&getContext(), rows, columns, element, layout);
     // Channels in the order in which they are made.
     if (lastChannel)

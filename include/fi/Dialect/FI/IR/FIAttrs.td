@@ -285,23 +285,43 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     On a GPU there is no register block; a tile's rows are shared by `warps` warps,
     and the key tiles of an item by `key_warps` such groups, each with an accumulator
     of its own. `stages` buffers of keys and of values are in use or under way.
+    With `load_warps` so many more warps copy what these multiply, instead of the warps
+    themselves; with `wgmma = 1` products are those of warpgroups, four warps with 64
+    rows, where the types allow it (SCH9). With `rotate = 1` those of a tile's keys and
+    of the values of the tile before it are under way at the same time, and with
+    `turns = 1` warpgroups begin theirs one after the other.
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
     Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`,
-    `#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>`
+    `#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>`,
+    `#fi.schedule<tile_rows = 128, tile_keys = 128, warps = 8, load_warps = 4, stages = 2, wgmma = 1, lanes = 4>`
   }];
   let parameters = (ins
       "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr, "int64_t":$nr,
       "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream,
-      "int64_t":$warps, "int64_t":$keyWarps, "int64_t":$stages);
+      "int64_t":$warps, "int64_t":$keyWarps, "int64_t":$stages,
+      "int64_t":$loadWarps, "int64_t":$wgmma, "int64_t":$rotate,
+      "int64_t":$turns);
   let builders = [
+    AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
+                     "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
+                     "int64_t":$stream, "int64_t":$warps, "int64_t":$keyWarps,
+                     "int64_t":$stages),
+                [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
+                                maxRows, stream, warps, keyWarps, stages, 0,
+                                0, 0, 0); }]>,
     AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
                      "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
                      "int64_t":$stream),
                 [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
-                                maxRows, stream, 0, 0, 0); }]>
+                                maxRows, stream, 0, 0, 0, 0, 0, 0, 0); }]>
   ];
+  let extraClassDeclaration = [{
+    /// The same with tiles of other sizes.
+    ScheduleAttr withTiles(int64_t tileRows, int64_t tileKeys, int64_t warps,
+                           int64_t keyWarps, int64_t stages) const;
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

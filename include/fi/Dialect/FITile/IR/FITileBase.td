@@ -88,6 +88,17 @@ def FITile_PartAttr : EnumAttr<FITile_Dialect, FITile_Part, "part"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def FITile_Selection : I32EnumAttr<"Selection", "tiles of an item by their order", [
+    I32EnumAttrCase<"First", 0, "first">, I32EnumAttrCase<"Rest", 1, "rest">,
+    I32EnumAttrCase<"Last", 2, "last">]> {
+  let cppNamespace = "::fi::tile";
+  let genSpecializedAttr = 0;
+}
+def FITile_SelectionAttr
+    : EnumAttr<FITile_Dialect, FITile_Selection, "selection"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def FITile_ReduceKind : I32EnumAttr<"ReduceKind", "kind of row reduction", [
     I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]> {
   let cppNamespace = "::fi::tile";
@@ -95,6 +106,15 @@ def FITile_ReduceKind : I32EnumAttr<"ReduceKind", "kind of row reduction", [
 }
 def FITile_ReduceKindAttr
     : EnumAttr<FITile_Dialect, FITile_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def FITile_Arrival : I32EnumAttr<"Arrival", "what has become of a buffer", [
+    I32EnumAttrCase<"Full", 0, "full">, I32EnumAttrCase<"Empty", 1, "empty">]> {
+  let cppNamespace = "::fi::tile";
+  let genSpecializedAttr = 0;
+}
+def FITile_ArrivalAttr : EnumAttr<FITile_Dialect, FITile_Arrival, "arrival"> {
   let assemblyFormat = "`<` $value `>`";
 }
 

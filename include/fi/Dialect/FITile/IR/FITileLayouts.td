@@ -108,9 +108,21 @@ def FITile_SmemAttr : FITile_Attr<"Smem", "smem"> {
     xored, in its low three bits, with the row's: eight rows of one chunk then lie in
     different banks. Without, the pitch is an odd number of chunks to that end.
 
-    Example: `#fi_tile.smem<pitch = 256, swizzle = 128>`
+    With `panel`, rows are longer than the pitch: columns go on in further panels of
+    all rows, `panel` bytes from one to the next. That is what `wgmma` reads: panels of
+    128 bytes a row, in which eight rows are one block of 1024 bytes.
+
+    Example: `#fi_tile.smem<pitch = 256, swizzle = 128>`,
+    `#fi_tile.smem<pitch = 128, swizzle = 128, panel = 16384>`
   }];
-  let parameters = (ins "int64_t":$pitch, DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let parameters = (ins "int64_t":$pitch, DefaultValuedParameter<"int64_t", "0">:$swizzle,
+                        DefaultValuedParameter<"int64_t", "0">:$panel);
+  let builders = [AttrBuilder<(ins "int64_t":$pitch, "int64_t":$swizzle),
+                              [{ return $_get($_ctxt, pitch, swizzle, 0); }]>];
+  let extraClassDeclaration = [{
+    /// Bytes from eight chunks of a row to the next eight.
+    int64_t getGroupStride() const { return getPanel() ? getPanel() : 128; }
+  }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -129,7 +141,7 @@ def FITile_BufType : FITile_Type<"Buf", "buf"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    int64_t getBytes() const { return getRows() * getLayout().getPitch(); }
+    int64_t getBytes() const;
   }];
 }
 
@@ -159,6 +171,17 @@ def FITile_EntriesType : FITile_Type<"Entries", "entries"> {
   }];
   let parameters = (ins "::fi::tile::BufType":$buffer);
   let assemblyFormat = "`<` qualified($buffer) `>`";
+}
+
+def FITile_FutureType : FITile_Type<"Future", "future"> {
+  let summary = "a tile that tensor cores still compute";
+  let description = [{
+    Nothing but `fi_tile.wait` takes it.
+
+    Example: `!fi_tile.future<tensor<128x64xf32, #acc>>`
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $tile `>`";
 }
 
 def FITile_CursorType : FITile_Type<"Cursor", "cursor"> {

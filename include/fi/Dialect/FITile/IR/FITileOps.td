@@ -101,15 +101,25 @@ def FITile_ForItemsOp : FITile_Op<"for_items", [
     SingleBlock, SingleBlockImplicitTerminator<"YieldOp">,
     RecursiveMemoryEffects]> {
   let summary = "loop over the work items of this worker";
-  let arguments = (ins FITile_WorkType:$work);
+  let description = [{
+    Carries values as `scf.for` does, in kernels that are lowered: where rings of
+    buffers between roles are.
+  }];
+  let arguments = (ins FITile_WorkType:$work, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getItem() { return getBody().getArgument(0); }
+    ::mlir::Block::BlockArgListType getCarried() {
+      return getBody().getArguments().drop_front();
+    }
   }];
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$work)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$work,
+                             CArg<"::mlir::ValueRange", "{}">:$inits)>];
 }
 
 def FITile_ItemOp : FITile_Op<"item", [Pure]> {
@@ -139,9 +149,16 @@ def FITile_ForKeysOp : FITile_Op<"for_keys", [
       fi_tile.yield %a : tensor<16x64xf32>
     }
     ```
+
+    `first` and `last` (of all) are the one tile that comes first or last, if there is
+    any; `rest` are the tiles of a part without the first of all.
+
+    Example: `fi_tile.for_keys %t in %it partial rest step 64 { ... }`
   }];
   let arguments = (ins FITile_ItemType:$item, Variadic<AnyType>:$inits,
-                       FITile_PartAttr:$part, I64Attr:$step);
+                       FITile_PartAttr:$part, I64Attr:$step,
+                       OptionalAttr<FITile_SelectionAttr>:$selection);
+  let useCustomPropertiesEncoding = 1;
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -156,7 +173,8 @@ def FITile_ForKeysOp : FITile_Op<"for_keys", [
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$item,
                                  "::mlir::ValueRange":$inits,
-                                 "::fi::tile::Part":$part, "int64_t":$step)>];
+                                 "::fi::tile::Part":$part, "int64_t":$step,
+                                 CArg<"std::optional<::fi::tile::Selection>", "{}">:$selection)>];
 }
 
 def FITile_YieldOp : FITile_Op<"yield", [
@@ -582,7 +600,8 @@ def FITile_DotOp : FITile_Op<"dot", [
   let summary = "matrix product with accumulation in f32";
   let description = [{
     `a [m, k]` times `b [k, n]`, or `b [n, k]` with `transpose`, plus `acc` if given.
-    In the placed form operands may lie in buffers, `b` always does. If their types
+    In the placed form operands may lie in buffers, `b` always does. With `warpgroup`
+    four warps multiply together (wgmma), and buffers have panels. If their types
     differ, both are f16, bf16 or f32 there, and are multiplied in f32; or `b` is of
     f8E4M3FN, f8E5M2 or i8, and its numbers are converted to the type of `a`, f16 or
     bf16, which holds them all.
@@ -590,10 +609,13 @@ def FITile_DotOp : FITile_Op<"dot", [
     Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
   }];
   let arguments = (ins FITile_TileOrBuffer:$a, FITile_TileOrBuffer:$b,
-                       Optional<FITile_Tile>:$acc, UnitAttr:$transpose);
+                       Optional<FITile_Tile>:$acc, UnitAttr:$transpose,
+                       UnitAttr:$warpgroup);
+  let useCustomPropertiesEncoding = 1;
   let results = (outs FITile_Tile:$result);
   let assemblyFormat = [{
-    $a `,` $b (`acc` `(` $acc^ `)`)? (`transpose` $transpose^)? attr-dict
+    $a `,` $b (`acc` `(` $acc^ `)`)? (`transpose` $transpose^)?
+    (`warpgroup` $warpgroup^)? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
   let hasVerifier = 1;

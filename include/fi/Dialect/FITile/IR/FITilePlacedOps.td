@@ -20,13 +20,43 @@ def FITile_ChannelOp : FITile_Op<"channel", [
   let summary = "channel through shared memory";
   let description = [{
     `offset` is where its buffers begin in the worker's shared memory, in bytes, once
-    fi-tile-allocate has run.
+    fi-tile-allocate has run, and `barriers` where the mbarriers of a channel between
+    two roles do: for each buffer one that says it is full, then for each one that says
+    it is empty.
 
     Example: `%kc = fi_tile.channel : !fi_tile.chan<64x128xf16, #sw, depth = 2>`
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins OptionalAttr<I64Attr>:$offset,
+                       OptionalAttr<I64Attr>:$barriers);
+  let useCustomPropertiesEncoding = 1;
   let results = (outs FITile_ChanType:$result);
-  let assemblyFormat = "(`at` $offset^)? attr-dict `:` qualified(type($result))";
+  let assemblyFormat = [{
+    (`at` $offset^)? (`barriers` $barriers^)? attr-dict `:` qualified(type($result))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::IntegerAttr":$offset),
+                            [{ build($_builder, $_state, type, offset, {}); }]>];
+}
+
+def FITile_RoleOp : FITile_Op<"role", [
+    SingleBlock, NoTerminator, RecursiveMemoryEffects, HasParent<"KernelOp">]> {
+  let summary = "what some of a worker's warps do";
+  let description = [{
+    The roles of a kernel run at the same time, each by warps of its own: the first
+    role has the first `warps`, the next one those behind them. What a role takes from
+    outside is the kernel's arguments, channels, views and constants; roles tell one
+    another everything else through channels, of which one role is the producer and one
+    the consumer. With `registers`, each lane has so many, whatever the others have:
+    warpgroups hand registers to one another (setmaxnreg).
+
+    Example: `fi_tile.role @load warps 4 registers 40 { ... }`
+  }];
+  let arguments = (ins SymbolNameAttr:$name, I64Attr:$warps,
+                       OptionalAttr<I64Attr>:$registers);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `warps` $warps (`registers` $registers^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
 }
 
 def FITile_AcquireOp : FITile_Op<"acquire", [
@@ -86,6 +116,87 @@ def FITile_SlotOp : FITile_Op<"slot", [
   let results = (outs FITile_BufType:$buffer);
   let assemblyFormat = [{
     $channel `[` $number `]` attr-dict `:` qualified(type($channel))
+  }];
+}
+
+def FITile_AwaitOp : FITile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until a buffer of a channel between roles is full or empty";
+  let description = [{
+    Its mbarrier has gone through a phase of the parity `phase`, 0 or 1: the first one
+    has parity 0, and the one before it, of parity 1, is over from the start.
+
+    Example: `fi_tile.await full %kc[%n] phase %p : !c`
+  }];
+  let arguments = (ins FITile_ArrivalAttr:$arrival, FITile_ChanType:$channel,
+                       I32:$number, I32:$phase);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($arrival) $channel `[` $number `]` `phase` $phase attr-dict
+    `:` qualified(type($channel))
+  }];
+}
+
+def FITile_ArriveOp : FITile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "says that a buffer of a channel between roles is full or empty";
+  let description = [{
+    Full: once the copies that each thread of the role has started are there. Empty:
+    by each warp of the role, which reads the buffer no more.
+
+    Example: `fi_tile.arrive empty %kc[%n] : !c`
+  }];
+  let arguments = (ins FITile_ArrivalAttr:$arrival, FITile_ChanType:$channel,
+                       I32:$number);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($arrival) $channel `[` $number `]` attr-dict `:`
+    qualified(type($channel))
+  }];
+}
+
+def FITile_DotStartOp : FITile_Op<"dot_start", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "begins a product of warpgroups";
+  let description = [{
+    As `fi_tile.dot ... warpgroup`, of which nothing is there until it is waited for:
+    until then nobody may write to what it reads, the buffers and the registers of `a`
+    and `acc`. Products end in the order in which they begin.
+
+    Example: `%f = fi_tile.dot_start %q, %k transpose : !b, !b -> !fi_tile.future<!T>`
+  }];
+  let arguments = (ins FITile_TileOrBuffer:$a, FITile_BufType:$b,
+                       Optional<FITile_Tile>:$acc, UnitAttr:$transpose);
+  let results = (outs FITile_FutureType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`acc` `(` $acc^ `:` type($acc) `)`)? (`transpose` $transpose^)? attr-dict
+    `:` type($a) `,` qualified(type($b)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def FITile_WaitOp : FITile_Op<"wait", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the result is the future's tile", "future", "result",
+                   "::llvm::cast<::fi::tile::FutureType>($_self).getTile()">,
+    RangedTypesMatchWith<"what is kept keeps its types", "kept", "passed",
+                         "$_self">]> {
+  let summary = "waits for a product";
+  let description = [{
+    The products that began before it are done then, too. `keep` names tiles that are
+    computed before and used behind: what is made of them is not made earlier, while
+    the product still reads registers.
+
+    Example: `%o, %e = fi_tile.wait %f keep(%p : !P) : !fi_tile.future<!T>`
+  }];
+  let arguments = (ins FITile_FutureType:$future, Variadic<FITile_Tile>:$kept);
+  let results = (outs FITile_Tile:$result, Variadic<FITile_Tile>:$passed);
+  let builders = [OpBuilder<(ins "::mlir::Value":$future,
+                                 "::mlir::ValueRange":$kept), [{
+    $_state.addTypes(::llvm::cast<FutureType>(future.getType()).getTile());
+    $_state.addTypes(kept.getTypes());
+    $_state.addOperands(future);
+    $_state.addOperands(kept);
+  }]>];
+  let assemblyFormat = [{
+    $future (`keep` `(` $kept^ `:` type($kept) `)`)? attr-dict `:`
+    qualified(type($future))
   }];
 }
 

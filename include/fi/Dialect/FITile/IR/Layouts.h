@@ -105,6 +105,8 @@ int64_t getCopyBytes(BufType type);
 /// Columns are padded to a multiple of 16, what a product reads at once.
 SmemAttr getSmemLayout(mlir::MLIRContext *context, int64_t columns,
                        mlir::Type element);
+/// The layout of so many rows in panels of 128 bytes a row, which wgmma reads.
+SmemAttr getPanelLayout(mlir::MLIRContext *context, int64_t rows);
 /// Times that the busiest bank is used when 8 rows of one chunk are read at
 /// once (ldmatrix), at worst over rows and chunks; 1 is free of conflicts.
 int64_t countBankConflicts(SmemAttr layout, int64_t rows, int64_t chunks);

@@ -155,6 +155,41 @@ def FITileSkipRescale : Pass<"fi-tile-skip-rescale", "::fi::tile::KernelOp"> {
   ];
 }
 
+def FITileLazyMaximum : Pass<"fi-tile-lazy-maximum", "::fi::tile::KernelOp"> {
+  let summary = "Find maxima of rows where they may move subtrahends alone";
+  let description = [{
+    Behind fi-tile-skip-rescale: whether the maximum of any row exceeds its subtrahend by
+    the limit is asked of each lane's own elements. The maxima of rows, the subtrahends
+    and the factors of sums are computed in a branch, which is taken where one does.
+
+    Numeric effect: none.
+
+    ```mlir
+    %x = fi_tile.reduce max %s : tensor<128x64xf32> -> tensor<128x1xf32>
+    %k = arith.cmpf ole, %x, %limit : tensor<128x1xf32>
+    %n = arith.select %k, %m, %x : tensor<128x1xi1>, tensor<128x1xf32>
+    %f = math.exp2 ... of %m and %n ...
+    ```
+    becomes
+    ```mlir
+    %p = fi_tile.reduce max %s : tensor<128x64xf32> -> tensor<128x4xf32>
+    %l = fi_tile.broadcast %limit : tensor<128x1xf32> -> tensor<128x4xf32>
+    %g = arith.cmpf ugt, %p, %l : tensor<128x4xf32>
+    %any = fi_tile.any %g : tensor<128x4xi1>
+    %n, %f = scf.if %any -> (tensor<128x1xf32>, tensor<128x1xf32>) {
+      %x = fi_tile.reduce max %p : tensor<128x4xf32> -> tensor<128x1xf32>
+      ...
+    } else {
+      scf.yield %m, %one : tensor<128x1xf32>, tensor<128x1xf32>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::fi::tile::FITileDialect"
+  ];
+}
+
 def FITilePlaceOperands : Pass<"fi-tile-place-operands", "::fi::tile::KernelOp"> {
   let summary = "Put operands of products into shared memory";
   let description = [{
@@ -201,6 +236,99 @@ def FITilePipeline : Pass<"fi-tile-pipeline", "::fi::tile::KernelOp"> {
     the cursor's tile after it has gotten its own. Channels get `stages` buffers.
 
     Numeric effect: none.
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITileSplitRoles : Pass<"fi-tile-split-roles", "::fi::tile::KernelOp"> {
+  let summary = "Give copies to warps of their own";
+  let description = [{
+    With `load_warps` in the schedule a kernel gets two roles: one with the copies and
+    what decides where they go, the other with everything else. Channels of keys and
+    values get `stages` buffers, so many tiles ahead the copies are.
+
+    Numeric effect: none.
+
+    ```mlir
+    fi_tile.for_items %it in %work {
+      fi_tile.for_keys %t in %it full step 64 {
+        %f = fi_tile.acquire %kc : !c
+        fi_tile.copy_kv keys %kv[%it, %t] to %f : !kv, !b
+        fi_tile.commit %kc : !c
+        %k = fi_tile.get %kc : !c
+        ...
+        fi_tile.release %kc : !c
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    fi_tile.role @load warps 4 registers 56 {
+      fi_tile.for_items %it in %work {
+        fi_tile.for_keys %t in %it full step 64 {
+          %f = fi_tile.acquire %kc : !c
+          fi_tile.copy_kv keys %kv[%it, %t] to %f : !kv, !b
+          fi_tile.commit %kc : !c
+        }
+      }
+    }
+    fi_tile.role @compute warps 8 registers 224 {
+      fi_tile.for_items %it in %work {
+        fi_tile.for_keys %t in %it full step 64 {
+          %k = fi_tile.get %kc : !c
+          ...
+          fi_tile.release %kc : !c
+        }
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
+def FITileRotate : Pass<"fi-tile-rotate", "::fi::tile::KernelOp"> {
+  let summary = "Multiply keys of a tile beside values of the one before";
+  let description = [{
+    With `rotate` in the schedule, loops over keys whose bodies multiply queries and
+    keys, compute weights, and multiply these and values, begin the product with the
+    values of the tile before together with the one with the keys of their own: the
+    tensor cores then work while weights are computed. The first tile, and the last
+    product, come in loops that run once.
+
+    Loops of another form are left as they are, with a remark.
+
+    Numeric effect: none.
+
+    ```mlir
+    %r:2 = fi_tile.for_keys %t in %it full step 128 iter_args(%o = %zero, %m = %m0) -> (!T, !R) {
+      %k = fi_tile.get %kc : !c
+      %s = fi_tile.dot %q, %k transpose warpgroup : ...
+      fi_tile.release %kc : !c
+      ... weights %p of %s and %m, factors of %o ...
+      %v = fi_tile.get %vc : !c
+      %p2 = fi_tile.dot %p, %v acc(%o2) warpgroup : ...
+      fi_tile.release %vc : !c
+      fi_tile.yield %p2, %m2 : !T, !R
+    }
+    ```
+    becomes
+    ```mlir
+    %f:3 = fi_tile.for_keys %t in %it all first step 128 iter_args(%p, %o, %m) ... { ... }
+    %r:3 = fi_tile.for_keys %t in %it full rest step 128 iter_args(%p = %f#0, %o = %f#1, %m = %f#2) ... {
+      %k = fi_tile.get %kc : !c
+      %sf = fi_tile.dot_start %q, %k transpose : ...
+      %v = fi_tile.get %vc : !c
+      %of = fi_tile.dot_start %p, %v acc(%o : !T) : ...
+      %s = fi_tile.wait %sf : !fi_tile.future<!T>
+      fi_tile.release %kc : !c
+      ... weights, but for their type ...
+      %o2, %e2 = fi_tile.wait %of keep(%e : !T) : !fi_tile.future<!T>
+      fi_tile.release %vc : !c
+      ... weights of the type of values, factors of %o2 ...
+      fi_tile.yield %p2, %o3, %m2 : !P, !T, !R
+    }
+    %l = fi_tile.for_keys %t in %it all last step 128 iter_args(%o = %r#1) ... { ... }
+    ```
   }];
   let dependentDialects = ["::fi::tile::FITileDialect"];
 }
@@ -279,6 +407,11 @@ def FITileLowerChannels : Pass<"fi-tile-lower-channels", "::fi::tile::KernelOp">
     asynchronous copies, `get` waits until at most as many groups are under way as
     were committed later, and all warps have waited; `acquire` needs all warps to be
     past their release. Buffers become numbered slots; loops carry the numbers.
+
+    Channels between roles become pairs of mbarriers a buffer: `acquire` waits until
+    it is empty, `commit` arrives at the other one when the copies of each thread are
+    there, `get` waits for that, and `release` is an arrival by each warp. Loops, also
+    those over items, carry the buffers' numbers and the phases of their mbarriers.
 
     The order of all operations on channels is replayed for short and long loops: a
     get before its commit, an acquire without a free buffer, or buffers left over are
