@@ -22,8 +22,10 @@ namespace {
 /// A program on an emulated device, whose memory is the host's.
 class EmulatedExecutor : public Executor {
 public:
-  explicit EmulatedExecutor(llvm::StringRef chip) : Executor("emulated") {
-    driver = fi_emulator_driver(chip.str().c_str(), "check,sms=6");
+  EmulatedExecutor(const std::string &chip, uint64_t seed)
+      : Executor("emulated") {
+    std::string options = "check,sms=6,seed=" + std::to_string(seed);
+    driver = fi_emulator_driver(chip.c_str(), options.c_str());
   }
   ~EmulatedExecutor() override {
     fi_plan_destroy(runtimePlan);
@@ -176,10 +178,14 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> place(mlir::ModuleOp module) {
 
 } // namespace
 
-Expected<gpu::CompiledPackage> test::compileForEmulator(mlir::ModuleOp module) {
+Expected<gpu::CompiledPackage>
+test::compileForEmulator(mlir::ModuleOp module,
+                         llvm::function_ref<void(mlir::ModuleOp)> change) {
   auto placed = place(module);
   if (!placed)
     return placed.takeError();
+  if (change)
+    change(**placed);
   if (Error error = runPasses(
           **placed, [](mlir::OpPassManager &pm) { buildNVVMPipeline(pm); }))
     return std::move(error);
@@ -189,20 +195,27 @@ Expected<gpu::CompiledPackage> test::compileForEmulator(mlir::ModuleOp module) {
 }
 
 Expected<std::unique_ptr<Executor>>
-test::loadIntoEmulator(const gpu::CompiledPackage &compiled) {
-  auto executor = std::make_unique<EmulatedExecutor>("sm_80");
+test::loadIntoEmulator(const gpu::CompiledPackage &compiled,
+                       const std::string &chip, uint64_t seed) {
+  auto executor = std::make_unique<EmulatedExecutor>(chip, seed);
   if (Error error = executor->load(compiled))
     return std::move(error);
   return executor;
 }
 
 Expected<std::unique_ptr<Executor>> test::emulate(mlir::ModuleOp module) {
-  if (std::getenv("FI_TEST_GPU"))
-    return on("sm_80")(module);
-  auto compiled = compileForEmulator(module);
-  if (!compiled)
-    return compiled.takeError();
-  return loadIntoEmulator(*compiled);
+  return emulateOn("sm_80")(module);
+}
+
+Case::Maker test::emulateOn(const std::string &chip, uint64_t seed) {
+  return [=](mlir::ModuleOp module) -> Expected<std::unique_ptr<Executor>> {
+    if (std::getenv("FI_TEST_GPU"))
+      return on(chip)(module);
+    auto compiled = compileForEmulator(module);
+    if (!compiled)
+      return compiled.takeError();
+    return loadIntoEmulator(*compiled, chip, seed);
+  };
 }
 
 Expected<std::unique_ptr<Executor>> test::interpret(mlir::ModuleOp module) {

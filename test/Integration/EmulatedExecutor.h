@@ -33,10 +33,18 @@ llvm::Expected<std::unique_ptr<Executor>> interpret(mlir::ModuleOp module);
 /// The same as code for an sm_80, emulated, or on a GPU as above.
 llvm::Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module);
 
-/// The two halves of emulate().
-llvm::Expected<gpu::CompiledPackage> compileForEmulator(mlir::ModuleOp module);
+/// On another chip, in an order that a seed chooses: of warps, and when
+/// asynchronous copies and products are done.
+Case::Maker emulateOn(const std::string &chip, uint64_t seed = 0);
+
+/// The two halves of emulate() and emulateOn().
+/// `change` may change placed kernels before code is made of them.
+llvm::Expected<gpu::CompiledPackage>
+compileForEmulator(mlir::ModuleOp module,
+                   llvm::function_ref<void(mlir::ModuleOp)> change = nullptr);
 llvm::Expected<std::unique_ptr<Executor>>
-loadIntoEmulator(const gpu::CompiledPackage &compiled);
+loadIntoEmulator(const gpu::CompiledPackage &compiled,
+                 const std::string &chip = "sm_80", uint64_t seed = 0);
 
 } // namespace fi::test
 

@@ -12,9 +12,14 @@
 // has one, a path not taken): then results must be right, and how many may be
 // so is counted. A wrong result without a report is a failure.
 //
+// The same is done with what lets warps that copy and warpgroups that multiply
+// meet, in the placed kernel.
+//
 //===----------------------------------------------------------------------===//
 
 #include "EmulatedExecutor.h"
+#include "fi/Dialect/FITile/IR/FITile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <gtest/gtest-spi.h>
@@ -193,6 +198,180 @@ TEST_P(GPUMutations, FencesOfTheLastArriver) {
   if (!isDecode)
     return; // nothing is split
   expectReports("fence.acq_rel", 1, {"race"}, nothing);
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+class GPURoleMutations : public testing::Test {
+protected:
+  static std::string text(int64_t dim) {
+    AttentionText text;
+    text.target = "#fi.target<sm_90a>";
+    text.query = text.keys = text.values = text.output = "f16";
+    text.kvHeads = 1;
+    text.group = 2;
+    text.keyDim = text.valueDim = dim;
+    text.clauses =
+        "mask(#fi.causal) schedules([#fi.schedule<tile_rows = 64, tile_keys = "
+        "32, warps = 4, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, "
+        "lanes = 4>])";
+    return text.get();
+  }
+
+  /// What runs say of a program whose placed kernel was changed, and its PTX
+  /// then; empty if results are right by each seed.
+  static std::string
+  failureOf(llvm::function_ref<void(mlir::ModuleOp)> change,
+            llvm::function_ref<void(std::string &)> changePTX = nullptr,
+            int64_t dim = 64) {
+    std::string all;
+    for (uint64_t seed : {0, 1, 2}) {
+      testing::TestPartResultArray failures;
+      {
+        testing::ScopedFakeTestPartResultReporter reporter(
+            testing::ScopedFakeTestPartResultReporter::
+                INTERCEPT_ONLY_CURRENT_THREAD,
+            &failures);
+        // Whole and masked tiles, and a second item for each worker.
+        Case(text(dim), {{40, 140}, {33, 70}})
+            .on([&](mlir::ModuleOp module)
+                    -> llvm::Expected<std::unique_ptr<Executor>> {
+              auto made = compileForEmulator(module, change);
+              if (!made)
+                return made.takeError();
+              if (changePTX)
+                changePTX(made->ptx);
+              return loadIntoEmulator(*made, "sm_90a", seed);
+            })
+            .check({{1, SplitChoice::None}});
+      }
+      for (int i = 0; i < failures.size(); ++i)
+        all += failures.GetTestPartResult(i).message();
+      if (!all.empty())
+        break;
+    }
+    return all;
+  }
+
+  /// Changes each op of a type on its own. All but `harmless` of them must be
+  /// reported, in one of these words.
+  template <typename Op>
+  void expectReports(llvm::ArrayRef<const char *> words, unsigned harmless,
+                     llvm::function_ref<bool(Op)> breaks) {
+    unsigned changed = 0, silent = 0;
+    for (unsigned k = 0;; ++k) {
+      std::string what;
+      unsigned count = 0;
+      bool isChanged = false;
+      std::string failure = failureOf([&](mlir::ModuleOp module) {
+        llvm::SmallVector<Op> ops;
+        module.walk([&](Op op) { ops.push_back(op); });
+        count = ops.size();
+        if (k >= count)
+          return;
+        llvm::raw_string_ostream(what) << ops[k];
+        isChanged = breaks(ops[k]);
+      });
+      if (k >= count)
+        break;
+      if (!isChanged)
+        continue;
+      ++changed;
+      silent += failure.empty();
+      SCOPED_TRACE(what + ": " + failure);
+      EXPECT_TRUE(failure.empty() || llvm::any_of(words, [&](const char *word) {
+                    return llvm::StringRef(failure).contains(word);
+                  }));
+    }
+    EXPECT_GE(changed, 3u);
+    EXPECT_LE(silent, harmless) << "of " << changed;
+  }
+};
+
+TEST_F(GPURoleMutations, AsItIs) { EXPECT_EQ(failureOf(nullptr), ""); }
+
+TEST_F(GPURoleMutations, Awaits) {
+  expectReports<tile::AwaitOp>({"race", "pending copy", "deadlock",
+                                "mbarrier fault", "uninitialized memory",
+                                "missing proxy fence"},
+                               /*harmless=*/0, [](tile::AwaitOp op) {
+                                 op.erase();
+                                 return true;
+                               });
+}
+
+TEST_F(GPURoleMutations, Phases) {
+  expectReports<tile::AwaitOp>(
+      {"race", "pending copy", "deadlock", "mbarrier fault",
+       "uninitialized memory", "missing proxy fence"},
+      /*harmless=*/0, [](tile::AwaitOp op) {
+        mlir::OpBuilder b(op);
+        mlir::Value one =
+            mlir::arith::ConstantIntOp::create(b, op.getLoc(), 1, 32);
+        op.getPhaseMutable().assign(
+            mlir::arith::XOrIOp::create(b, op.getLoc(), op.getPhase(), one));
+        return true;
+      });
+}
+
+TEST_F(GPURoleMutations, Arrivals) {
+  expectReports<tile::ArriveOp>({"deadlock"}, /*harmless=*/1,
+                                [](tile::ArriveOp op) {
+                                  op.erase();
+                                  return true;
+                                });
+}
+
+/// A buffer is given back while a product reads it.
+TEST_F(GPURoleMutations, ReleasesBeforeTheWait) {
+  expectReports<tile::ArriveOp>({"race", "pending copy", "wgmma fault"},
+                                /*harmless=*/0, [](tile::ArriveOp op) {
+                                  for (mlir::Operation *other =
+                                           op->getPrevNode();
+                                       other; other = other->getPrevNode())
+                                    if (llvm::isa<tile::WaitOp>(other)) {
+                                      op->moveBefore(other);
+                                      return true;
+                                    }
+                                  return false;
+                                });
+}
+
+/// What was copied is not fenced from the products.
+TEST_F(GPURoleMutations, Fences) {
+  std::string failure = failureOf(nullptr, [](std::string &ptx) {
+    size_t at;
+    while ((at = ptx.find("fence.proxy.async")) != std::string::npos)
+      ptx.erase(at, ptx.find(';', at) + 1 - at);
+  });
+  EXPECT_NE(failure.find("missing proxy fence"), std::string::npos) << failure;
+}
+
+/// Products read other bytes than those of their matrix: strides of their
+/// descriptors are constants, which hold the swizzle in bit 62.
+TEST_F(GPURoleMutations, Strides) {
+  for (int shift : {16, 32}) {
+    unsigned found = 0;
+    auto change = [&](std::string &ptx) {
+      const std::string begin = "46116862";
+      for (size_t at = 0; (at = ptx.find(begin, at)) != std::string::npos;) {
+        size_t end = ptx.find_first_not_of("0123456789", at);
+        uint64_t was = std::stoull(ptx.substr(at, end - at));
+        // Half of it: of blocks of 8 rows, or of panels.
+        uint64_t stride = was >> shift & 0x3fff;
+        was ^= (stride ^ stride / 2) << shift;
+        std::string now = std::to_string(was);
+        ptx.replace(at, end - at, now);
+        at += now.size();
+        ++found;
+      }
+    };
+    // Rows of two panels.
+    EXPECT_NE(failureOf(nullptr, change, /*dim=*/128), "");
+    EXPECT_GT(found, 0u);
+  }
 }
 
 } // namespace

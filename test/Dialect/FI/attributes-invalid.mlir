@@ -72,7 +72,7 @@ func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----
 
-// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, but got 'rows'}}
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, load_warps, wgmma, rotate, turns, but got 'rows'}}
 func.func private @f() attributes {a = #fi.schedule<rows = 3>}
 
 // -----
@@ -119,6 +119,56 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 
 
 // expected-error @+1 {{expected at most 32 warps in all, but got 8 x 8 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 8, key_warps = 8>}
+
+// -----
+
+// expected-error @+1 {{expected 'load_warps' of 0 or such that there are at most 32 warps in all, but got 25 beside 8 x 1 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 8, load_warps = 25>}
+
+// -----
+
+// expected-error @+1 {{expected 'load_warps' without groups of warps that copy for themselves ('key_warps'), but got 4 and 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 8, key_warps = 2, load_warps = 4>}
+
+// -----
+
+// expected-error @+1 {{expected 'wgmma' of 0 or 1, and 1 with 'wgmma' alone, but got 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, wgmma = 2>}
+
+// -----
+
+// expected-error @+1 {{expected 'rotate' of 0 or 1, and 1 with 'wgmma' alone, but got 1 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, rotate = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'turns' of 0 or 1, and 1 with 'wgmma' alone, but got 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, wgmma = 1, turns = 2>}
+
+// -----
+
+// expected-error @+1 {{expected with 'wgmma' warpgroups of four warps, with 16 'tile_rows' each, and warps that load for them, but got 'warps' = 4, 'tile_rows' = 64, 'load_warps' = 0 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, wgmma = 1>}
+
+// -----
+
+// expected-error @+1 {{expected with 'wgmma' warpgroups of four warps, with 16 'tile_rows' each, and warps that load for them, but got 'warps' = 4, 'tile_rows' = 128, 'load_warps' = 4 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 128, tile_keys = 16, warps = 4, load_warps = 4, wgmma = 1>}
+
+// -----
+
+// expected-error @+1 {{expected with 'wgmma' warpgroups of four warps, with 16 'tile_rows' each, and warps that load for them, but got 'warps' = 6, 'tile_rows' = 96, 'load_warps' = 4 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 96, tile_keys = 16, warps = 6, load_warps = 4, wgmma = 1>}
+
+// -----
+
+// expected-error @+1 {{expected with 'wgmma' warpgroups of four warps, with 16 'tile_rows' each, and warps that load for them, but got 'warps' = 4, 'tile_rows' = 64, 'load_warps' = 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 2, wgmma = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'load_warps', 'wgmma', 'rotate' and 'turns' in a schedule with 'warps', but there are none [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1, load_warps = 4>}
 
 // -----
 

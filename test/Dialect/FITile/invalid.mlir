@@ -66,6 +66,57 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.for_keys' op expected the first or last tile of all, but got one of the full ones [TILE2]}}
+    fi_tile.for_keys %t in %it full first step 64 {
+      fi_tile.yield
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.for_keys' op expected the first or last tile of all, but got one of the partial ones [TILE2]}}
+    fi_tile.for_keys %t in %it partial last step 64 {
+      fi_tile.yield
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{expected 1 types, but got 2}}
+  fi_tile.for_items %it in %w iter_args(%a = %zero) -> (index, index) {
+    fi_tile.yield %a : index
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{'fi_tile.for_items' op expected a body that yields 'index', but got  [TILE3]}}
+  %r = fi_tile.for_items %it in %w iter_args(%a = %zero) -> (index) {
+    // expected-note @below {{yielded here}}
+    fi_tile.yield
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   %c = arith.constant 0 : i32
   fi_tile.for_items %it in %w {
     // expected-error @below {{'fi_tile.for_keys' op expected initial values of the types of the results, 'index', but got 'i32' [TILE3]}}

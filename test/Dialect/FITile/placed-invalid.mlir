@@ -69,6 +69,36 @@ func.func private @f() attributes {a = #fi_tile.smem<pitch = 144, swizzle = 128>
 
 // -----
 
+// expected-error @below {{expected panels of a pitch of the swizzle, a multiple of eight rows each, but got a pitch of 128, a swizzle of 0 and panels of 2048 bytes [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 128, panel = 2048>}
+
+// -----
+
+// expected-error @below {{expected panels of a pitch of the swizzle, a multiple of eight rows each, but got a pitch of 256, a swizzle of 128 and panels of 4096 bytes [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 256, swizzle = 128, panel = 4096>}
+
+// -----
+
+// expected-error @below {{expected panels of a pitch of the swizzle, a multiple of eight rows each, but got a pitch of 128, a swizzle of 128 and panels of 512 bytes [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 512>}
+
+// -----
+
+// expected-error @below {{expected panels of a pitch of the swizzle, a multiple of eight rows each, but got a pitch of 128, a swizzle of 128 and panels of 1600 bytes [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 1600>}
+
+// -----
+
+// expected-error @below {{expected panels of a pitch of the swizzle, a multiple of eight rows each, but got a pitch of 128, a swizzle of 128 and panels of 525312 bytes [LAY3]}}
+func.func private @f() attributes {a = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 525312>}
+
+// -----
+
+// expected-error @below {{expected rows that fit into panels of 2048 bytes, but got 17 of 128 bytes [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<17x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 2048>>}
+
+// -----
+
 // expected-error @below {{expected elements of whole bytes, or an even number of columns of f4E2M1FN, but got 4 x 'i1' [LAY4]}}
 func.func private @f() attributes {a = !fi_tile.buf<4x4xi1, #fi_tile.smem<pitch = 128>>}
 
@@ -349,6 +379,278 @@ fi_tile.kernel @k(%k: memref<?x16x2x64xf16>, %p: memref<?xi32>, %w: !fi_tile.wor
   fi_tile.for_items %it in %w {
     // expected-error @below {{'fi_tile.locate' op expected one of the view's 1 page tables, but got number 1 [TILE33]}}
     %e = fi_tile.locate %kv[%it, %zero] if %true table 1 : !kv -> !fi_tile.entries<!buf>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 1 to 32 warps, but got 0 [TILE39]}}
+  fi_tile.role @load warps 0 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 1 to 32 warps, but got 33 [TILE39]}}
+  fi_tile.role @load warps 33 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 'registers' of whole warpgroups, four warps each, a multiple of 8 from 24 to 256, but got 56 for 2 warps [TILE39]}}
+  fi_tile.role @load warps 2 registers 56 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 'registers' of whole warpgroups, four warps each, a multiple of 8 from 24 to 256, but got 60 for 4 warps [TILE39]}}
+  fi_tile.role @load warps 4 registers 60 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 'registers' of whole warpgroups, four warps each, a multiple of 8 from 24 to 256, but got 16 for 4 warps [TILE39]}}
+  fi_tile.role @load warps 4 registers 16 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  // expected-error @below {{'fi_tile.role' op expected 'registers' of whole warpgroups, four warps each, a multiple of 8 from 24 to 256, but got 264 for 4 warps [TILE39]}}
+  fi_tile.role @load warps 4 registers 264 {
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%x: index, %w: !fi_tile.work) schedule(#s) {
+  // expected-note @below {{computed here}}
+  %y = arith.addi %x, %x : index
+  fi_tile.role @load warps 4 {
+    // expected-error @below {{'arith.muli' op expected values of its role, channels, views, constants and arguments of the kernel, but got one of 'index' [TILE39]}}
+    %z = arith.muli %y, %x : index
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.role' op expects parent op 'fi_tile.kernel'}}
+    fi_tile.role @load warps 4 {
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a product of f16 or bf16 with a result of 64 x 64 f32, but got '!fi_tile.buf<64x64xf32, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' and '!fi_tile.buf<64x64xf32, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' to 'tensor<64x64xf32>' [TILE40]}}
+    %f = fi_tile.dot_start %b, %b : !widebuf, !widebuf -> !fi_tile.future<!T>
+    %t = fi_tile.wait %f : !fi_tile.future<!T>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a product of f16 or bf16 with a result of 64 x 64 f32, but got '!fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' and '!fi_tile.buf<64x64xf32, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' to 'tensor<64x64xf32>' [TILE40]}}
+    %f = fi_tile.dot_start %a, %b : !buf, !widebuf -> !fi_tile.future<!T>
+    %t = fi_tile.wait %f : !fi_tile.future<!T>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a product of f16 or bf16 with a result of 64 x 64 f32, but got '!fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' and '!fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' to 'tensor<64x32xf32>' [TILE40]}}
+    %f = fi_tile.dot_start %a, %a : !buf, !buf -> !fi_tile.future<tensor<64x32xf32>>
+    %t = fi_tile.wait %f : !fi_tile.future<tensor<64x32xf32>>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a product of f16 or bf16 with a result of 64 x 64 f32, but got '!fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' and '!fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>' to 'tensor<64x64xf16>' [TILE40]}}
+    %f = fi_tile.dot_start %a, %a : !buf, !buf -> !fi_tile.future<tensor<64x64xf16>>
+    %t = fi_tile.wait %f : !fi_tile.future<tensor<64x64xf16>>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected an accumulator of the type of the result, 'tensor<64x64xf32>', but got 'tensor<64x32xf32>' [TILE40]}}
+    %f = fi_tile.dot_start %a, %a acc(%acc : tensor<64x32xf32>) : !buf, !buf -> !fi_tile.future<!T>
+    %t = fi_tile.wait %f : !fi_tile.future<!T>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a future that is waited for once, but it is used 0 times [TILE40]}}
+    %f = fi_tile.dot_start %a, %a : !buf, !buf -> !fi_tile.future<!T>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a future that is waited for once, but it is used 2 times [TILE40]}}
+    %f = fi_tile.dot_start %a, %a : !buf, !buf -> !fi_tile.future<!T>
+    %t = fi_tile.wait %f : !fi_tile.future<!T>
+    %u = fi_tile.wait %f : !fi_tile.future<!T>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+!wide = !fi_tile.chan<64x64xf32, #smem, depth = 1>
+!widebuf = !fi_tile.buf<64x64xf32, #smem>
+!T = tensor<64x64xf32>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %d = fi_tile.channel : !wide
+  fi_tile.for_items %it in %w {
+    %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+    %a = fi_tile.get %c : !chan
+    %b = fi_tile.get %d : !wide
+    // expected-error @below {{'fi_tile.dot_start' op expected a future that fi_tile.wait takes in the same block, but 'fi_tile.wait' does, or elsewhere [TILE40]}}
+    %f = fi_tile.dot_start %a, %a : !buf, !buf -> !fi_tile.future<!T>
+    fi_tile.for_keys %t in %it all step 16 {
+      %u = fi_tile.wait %f : !fi_tile.future<!T>
+      fi_tile.yield
+    }
   }
   fi_tile.return
 }

@@ -7,7 +7,7 @@
 // RUN: fi-opt %s --verify-roundtrip -o /dev/null
 // In bytecode they are not text.
 // RUN: fi-opt %s -emit-bytecode -o %t.mlirbc
-// RUN: not grep -a -E 'smem<|frag<|slice<|partial<|buf<|chan<|schedule<' %t.mlirbc
+// RUN: not grep -a -E 'smem<|frag<|slice<|partial<|buf<|chan<|future<|arrival<|selection<|schedule<' %t.mlirbc
 
 #schedule = #fi.schedule<tile_rows = 64, tile_keys = 64, warps = 2, key_warps = 2, stages = 3, lanes = 4>
 !kv = !fi.paged_kv<16x8x64xf16, HND>
@@ -90,6 +90,68 @@ fi_tile.kernel @channels(%q: memref<?x32x64xf16>, %k: memref<?x8x16x64xf16>, %v:
     %sum = fi_tile.reduce add %t : tensor<64x64xf32, #acc> -> tensor<64x4xf32, #partial>
     // CHECK: fi_tile.iota %[[KEY]] : tensor<1x64xindex, #column>
     %columns = fi_tile.iota %key : tensor<1x64xindex, #column>
+  }
+  fi_tile.return
+}
+
+// CHECK-LABEL: fi_tile.kernel @roles
+// CHECK-SAME: schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, lanes = 4>)
+#panels = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!panels = !fi_tile.buf<64x128xf16, #panels>
+!ring = !fi_tile.chan<64x128xf16, #panels, depth = 2>
+fi_tile.kernel @roles(%k: memref<?x8x128xf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, lanes = 4>) {
+  // CHECK: %[[C:.*]] = fi_tile.channel at 0 barriers 65536 : !chan2
+  %c = fi_tile.channel at 0 barriers 65536 : !ring
+  %zero = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  // CHECK: fi_tile.role @load warps 4 registers 56 {
+  fi_tile.role @load warps 4 registers 56 {
+    // CHECK-NEXT: %{{.*}} = fi_tile.for_items %[[IT:.*]] in %work iter_args(%[[N:.*]] = %{{.*}}) -> (i32) {
+    %last = fi_tile.for_items %it in %work iter_args(%n = %z) -> (i32) {
+      // CHECK-NEXT: fi_tile.await empty %[[C]][%[[N]]] phase %[[N]] : !chan2
+      fi_tile.await empty %c[%n] phase %n : !ring
+      %b = fi_tile.slot %c[%zero] : !ring
+      fi_tile.copy_rows %k[%it] to %b group 1 : memref<?x8x128xf16>, !panels
+      // CHECK: fi_tile.arrive full %[[C]][%[[N]]] : !chan2
+      fi_tile.arrive full %c[%n] : !ring
+      // CHECK: fi_tile.yield %[[N]] : i32
+      fi_tile.yield %n : i32
+    }
+  }
+  // CHECK: fi_tile.role @compute warps 4 attributes {note = 2 : i64} {
+  fi_tile.role @compute warps 4 attributes {note = 2} {
+    // CHECK-NEXT: fi_tile.for_items %{{.*}} in %work {
+    fi_tile.for_items %it in %work {
+      // CHECK: fi_tile.for_keys %{{.*}} in %{{.*}} all first step 64 {
+      fi_tile.for_keys %t in %it all first step 64 {
+        fi_tile.yield
+      }
+      // CHECK: fi_tile.for_keys %{{.*}} in %{{.*}} partial rest step 64 {
+      fi_tile.for_keys %t in %it partial rest step 64 {
+        fi_tile.yield
+      }
+      // CHECK: fi_tile.for_keys %{{.*}} in %{{.*}} all last step 64 {
+      fi_tile.for_keys %t in %it all last step 64 {
+        fi_tile.yield
+      }
+      // CHECK: fi_tile.await full %[[C]]
+      fi_tile.await full %c[%z] phase %z : !ring
+      // CHECK: %[[B:.*]] = fi_tile.slot
+      %b = fi_tile.slot %c[%zero] : !ring
+      // CHECK: %[[S:.*]] = fi_tile.dot %[[B]], %[[B]] transpose warpgroup : !buf2, !buf2 -> tensor<64x64xf32>
+      %s = fi_tile.dot %b, %b transpose warpgroup : !panels, !panels -> tensor<64x64xf32>
+      // CHECK: %[[F:.*]] = fi_tile.dot_start %[[B]], %[[B]] transpose : !buf2, !buf2 -> !fi_tile.future<tensor<64x64xf32>>
+      %f = fi_tile.dot_start %b, %b transpose : !panels, !panels -> !fi_tile.future<tensor<64x64xf32>>
+      // CHECK: %[[G:.*]] = fi_tile.dot_start %[[B]], %[[B]] acc(%[[S]] : tensor<64x64xf32>) transpose : !buf2, !buf2 -> !fi_tile.future<tensor<64x64xf32>>
+      %g = fi_tile.dot_start %b, %b acc(%s : tensor<64x64xf32>) transpose : !panels, !panels -> !fi_tile.future<tensor<64x64xf32>>
+      // CHECK: %[[R:.*]] = fi_tile.wait %[[F]] : !fi_tile.future<tensor<64x64xf32>>
+      %r = fi_tile.wait %f : !fi_tile.future<tensor<64x64xf32>>
+      // CHECK: %{{.*}}, %{{.*}} = fi_tile.wait %[[G]] keep(%[[R]] : tensor<64x64xf32>) : !fi_tile.future<tensor<64x64xf32>>
+      %t, %u = fi_tile.wait %g keep(%r : tensor<64x64xf32>) : !fi_tile.future<tensor<64x64xf32>>
+      // CHECK: fi_tile.arrive empty %[[C]]
+      fi_tile.arrive empty %c[%z] : !ring
+    }
   }
   fi_tile.return
 }

@@ -342,6 +342,32 @@ TEST(HopperReports, DeadlockNamesWhatIsPending) {
   expectReport(r, ReportKind::Deadlock, "0 of 1 arrivals and -8 bytes");
 }
 
+/// Copies of a thread that ends, each with an mbarrier of its own: who waits
+/// for the first has the first, in whatever order they are done.
+TEST(HopperReports, ArrivalsAfterCopies) {
+  const std::string before =
+      "@%p0 mbarrier.init.shared.b64 [%r2], 1;\n"
+      "@%p0 mbarrier.init.shared.b64 [%r1+8192], 1;\nbar.sync 0;\n"
+      "setp.ge.u32 %p2, %r0, 32;\n@%p2 bra READ;\n"
+      "@%p0 cp.async.cg.shared.global [%r1], [%rd0], 16;\n"
+      "@%p0 cp.async.mbarrier.arrive.noinc.shared.b64 [%r2];\n"
+      "@%p0 cp.async.cg.shared.global [%r1+16], [%rd0+16], 16;\n"
+      "@%p0 cp.async.mbarrier.arrive.noinc.shared.b64 [%r1+8192];\n"
+      "bra END;\nREAD:\n" +
+      waitFor("0");
+  unsigned found = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    LaunchResult r =
+        runText(before + "ld.shared.u32 %r3, [%r1];\nEND:", 64, "", seed);
+    EXPECT_TRUE(r.ok()) << "seed " << seed << all(r);
+    r = runText(before + "ld.shared.u32 %r3, [%r1+16];\nEND:", 64, "", seed);
+    for (const Report &report : r.reports)
+      found += report.kind == ReportKind::Race ||
+               report.kind == ReportKind::PendingCopy;
+  }
+  EXPECT_GE(found, 12u);
+}
+
 TEST(HopperReports, BulkCopies) {
   for (uint64_t seed : {0, 1, 2}) {
     // Right.

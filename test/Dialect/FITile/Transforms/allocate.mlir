@@ -60,3 +60,22 @@ fi_tile.kernel @target(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, 
   fi_tile.return
 }
 }
+
+// -----
+
+// Channels of roles have two mbarriers of 8 bytes for each buffer, behind all buffers.
+#schedule = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 3>
+#panels = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 2048>
+#swizzled = #fi_tile.smem<pitch = 128, swizzle = 128>
+// 3 buffers of two panels of 16 rows each, then 16 * 3 and 16 bytes of mbarriers.
+// CHECK-LABEL: fi_tile.kernel @roles
+// CHECK-SAME: attributes {fi_tile.shared = 14400 : i64}
+// CHECK: fi_tile.channel at 0 barriers 14336 : !chan
+// CHECK: fi_tile.channel at 12288 barriers 14384 : !chan1
+fi_tile.kernel @roles(%w: !fi_tile.work) schedule(#schedule) {
+  %k = fi_tile.channel : !fi_tile.chan<16x128xf16, #panels, depth = 3>
+  %q = fi_tile.channel : !fi_tile.chan<16x64xf16, #swizzled, depth = 1>
+  fi_tile.role @load warps 4 {
+  }
+  fi_tile.return
+}

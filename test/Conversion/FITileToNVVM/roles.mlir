@@ -1,0 +1,115 @@
+// Roles: a branch for the warps of each, mbarriers, registers that warpgroups hand over, and
+// products of warpgroups.
+// RUN: fi-opt %s --fi-tile-to-nvvm --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+
+#acc = #fi_tile.frag<mma_c, rep = [1, 8], warps = 8>
+#a = #fi_tile.frag<mma_a16, rep = [1, 4], warps = 8>
+#panels = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 16384>
+#keys = #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>
+!q = !fi_tile.chan<128x128xf16, #panels, depth = 1>
+!qbuf = !fi_tile.buf<128x128xf16, #panels>
+!k = !fi_tile.chan<64x128xf16, #keys, depth = 2>
+!kbuf = !fi_tile.buf<64x128xf16, #keys>
+!S = tensor<128x64xf32, #acc>
+// A lane has 65536 / 384 registers, 168 by eights, as the kernel begins.
+// CHECK-LABEL: llvm.func @roles
+// CHECK-SAME: nvvm.reqntid = array<i32: 384>
+// The first thread initialises the mbarriers: full ones with the 128 threads that copy,
+// empty ones with the 8 warps that read.
+// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[TID]], %c0_i32
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: arith.addi %[[BASE:.*]], %c65536_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK-NEXT: arith.addi %[[BASE]], %c65544_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
+// CHECK-NEXT: arith.addi %[[BASE]], %c65552_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
+// CHECK-NEXT: nvvm.fence.mbarrier.init
+// CHECK-NEXT: }
+// CHECK-NEXT: nvvm.barrier0
+fi_tile.kernel @roles(%q: memref<?x2x128xf16>, %o: memref<?x2x64xf32>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1>) {
+  %qc = fi_tile.channel at 0 barriers 65536 : !q
+  %kc = fi_tile.channel at 32768 barriers 65552 : !k
+  %zero = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  // Which warps do it is known to be the same for all lanes.
+  // CHECK: %[[WARP:.*]] = nvvm.shfl.sync  idx %{{.*}}, %[[TID]], %c0_i32, %c31_i32
+  // CHECK: arith.cmpi ult, %[[WARP]], %c128_i32
+  // CHECK: scf.if
+  // CHECK-NEXT: nvvm.setmaxregister decrease 56
+  fi_tile.role @load warps 4 registers 56 {
+    fi_tile.for_items %it in %work {
+      // CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %c1_i32
+      // Buffers are full when the copies that a thread started are there, fenced from the
+      // tensor cores: while two more are copied, or before it waits, or at the end.
+      // CHECK-COUNT-16: nvvm.cp.async.shared.global
+      // CHECK: nvvm.cp.async.commit.group
+      // CHECK: nvvm.cp.async.wait.group 2
+      // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+      // CHECK: nvvm.mbarrier.arrive
+      // CHECK-COUNT-8: nvvm.cp.async.shared.global
+      // CHECK: nvvm.cp.async.commit.group
+      fi_tile.await empty %qc[%z] phase %one : !q
+      %b = fi_tile.slot %qc[%zero] : !q
+      fi_tile.copy_rows %q[%it] to %b group 1 : memref<?x2x128xf16>, !qbuf
+      fi_tile.arrive full %qc[%z] : !q
+      %c = fi_tile.slot %kc[%zero] : !k
+      fi_tile.copy_rows %q[%it] to %c group 1 : memref<?x2x128xf16>, !kbuf
+      fi_tile.arrive full %kc[%one] : !k
+    }
+  }
+  // CHECK: nvvm.cp.async.wait.group 0
+  // CHECK-NEXT: nvvm.fence.proxy
+  // CHECK: nvvm.mbarrier.arrive
+  // CHECK: arith.cmpi uge, %{{.*}}, %c128_i32
+  // CHECK: arith.cmpi ult, %{{.*}}, %c384_i32
+  // CHECK: scf.if
+  // CHECK-NEXT: nvvm.setmaxregister increase 224
+  fi_tile.role @compute warps 8 registers 224 {
+    fi_tile.for_items %it in %work {
+      // CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %c0_i32
+      fi_tile.await full %qc[%z] phase %z : !q
+      %b = fi_tile.slot %qc[%zero] : !q
+      %c = fi_tile.slot %kc[%zero] : !k
+      // Addresses in units of 16 bytes; strides of 8192 and 1024 bytes, a swizzle of 128.
+      // 64 << 32 | 512 << 16 | 1 << 62
+      // CHECK: llvm.inline_asm has_side_effects {{.*}}"{{.*}}wgmma.fence.sync.aligned;
+      // CHECK-SAME: add.s64 a, $32, 0;\0Aadd.s64 b, $33, 0;\0Awgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {$0, $1, $2, {{[^}]*}}, $31}, a, b, p, 1, 1, 0, 0;
+      // 16 columns are 32 bytes; the next panel is at 16384 bytes in the first, 8192 in the
+      // second operand.
+      // CHECK-SAME: add.s64 a, $32, 2;\0Aadd.s64 b, $33, 2;\0A{{[^;]*}}, a, b, q, 1, 1, 0, 0;
+      // CHECK-SAME: add.s64 a, $32, 1024;\0Aadd.s64 b, $33, 512;
+      // CHECK-SAME: wgmma.commit_group.sync.aligned;\0A}", "=f,=f,
+      %f = fi_tile.dot_start %b, %c transpose : !qbuf, !kbuf -> !fi_tile.future<!S>
+      // A product from registers, with an accumulator: 16 rows of values are 2048 bytes.
+      // CHECK: wgmma.fence.sync.aligned;
+      // CHECK-SAME: add.s64 b, ${{[0-9]+}}, 0;\0Awgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, b, q, 1, 1, 1;
+      // CHECK-SAME: add.s64 b, ${{[0-9]+}}, 128;
+      // CHECK-SAME: wgmma.commit_group.sync.aligned;\0Awgmma.wait_group.sync.aligned 0;\0A}"
+      %p = arith.constant dense<1.0> : tensor<128x64xf16, #a>
+      %acc = arith.constant dense<0.0> : tensor<128x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 8>>
+      %u = fi_tile.dot %p, %c acc(%acc) warpgroup : tensor<128x64xf16, #a>, !kbuf -> tensor<128x128xf32, #fi_tile.frag<mma_c, rep = [1, 16], warps = 8>>
+      %g = fi_tile.dot_start %b, %c transpose : !qbuf, !kbuf -> !fi_tile.future<!S>
+      // One that began later may go on; what is waited for goes through the wait.
+      // CHECK: llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 1;", "{{.*}}=f,0,1,2,
+      %s = fi_tile.wait %f : !fi_tile.future<!S>
+      // CHECK: llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 0;"
+      %t, %e = fi_tile.wait %g keep(%s : !S) : !fi_tile.future<!S>
+      // A warp says that it reads no more: when all its lanes do.
+      // CHECK: nvvm.bar.warp.sync
+      // CHECK: scf.if
+      // CHECK-NEXT: nvvm.mbarrier.arrive
+      fi_tile.arrive empty %kc[%z] : !k
+      fi_tile.arrive empty %qc[%z] : !q
+      %r = arith.addf %t, %e : !S
+      fi_tile.store_rows %r, %o[%it] group 1 : !S, memref<?x2x64xf32>
+    }
+  }
+  fi_tile.return
+}
