@@ -9,6 +9,7 @@
 #include "fi/Execution/Memory.h"
 #include "fi/Execution/RuntimeValues.h"
 #include "fi/Pipelines/Pipelines.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace fi;
@@ -142,8 +143,20 @@ private:
   std::string ptx;
 };
 
+/// Changes kernels behind the last check of what they wait for.
+struct ChangeKernels : mlir::PassInstrumentation {
+  explicit ChangeKernels(llvm::function_ref<void(mlir::Operation *)> change)
+      : change(change) {}
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *kernel) override {
+    if (pass->getArgument() == "fi-tile-check-async")
+      change(kernel);
+  }
+  llvm::function_ref<void(mlir::Operation *)> change;
+};
+
 Error runPasses(mlir::ModuleOp module,
-                llvm::function_ref<void(mlir::OpPassManager &)> build) {
+                llvm::function_ref<void(mlir::OpPassManager &)> build,
+                llvm::function_ref<void(mlir::Operation *)> change = nullptr) {
   std::string message;
   mlir::ScopedDiagnosticHandler handler(
       module.getContext(), [&](mlir::Diagnostic &diagnostic) {
@@ -153,6 +166,8 @@ Error runPasses(mlir::ModuleOp module,
       });
   mlir::PassManager pm(module.getContext(), mlir::ModuleOp::getOperationName());
   build(pm);
+  if (change)
+    pm.addInstrumentation(std::make_unique<ChangeKernels>(change));
   if (mlir::failed(pm.run(module)))
     return createStringError(message);
   return Error::success();
@@ -180,14 +195,13 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> place(mlir::ModuleOp module) {
 
 Expected<gpu::CompiledPackage>
 test::compileForEmulator(mlir::ModuleOp module,
-                         llvm::function_ref<void(mlir::ModuleOp)> change) {
+                         llvm::function_ref<void(mlir::Operation *)> change) {
   auto placed = place(module);
   if (!placed)
     return placed.takeError();
-  if (change)
-    change(**placed);
   if (Error error = runPasses(
-          **placed, [](mlir::OpPassManager &pm) { buildNVVMPipeline(pm); }))
+          **placed, [](mlir::OpPassManager &pm) { buildNVVMPipeline(pm); },
+          change))
     return std::move(error);
   gpu::CompileOptions options;
   options.assemble = false;

@@ -38,10 +38,11 @@ llvm::Expected<std::unique_ptr<Executor>> emulate(mlir::ModuleOp module);
 Case::Maker emulateOn(const std::string &chip, uint64_t seed = 0);
 
 /// The two halves of emulate() and emulateOn().
-/// `change` may change placed kernels before code is made of them.
-llvm::Expected<gpu::CompiledPackage>
-compileForEmulator(mlir::ModuleOp module,
-                   llvm::function_ref<void(mlir::ModuleOp)> change = nullptr);
+/// `change` may change kernels before code is made of them, when all checks are
+/// behind them.
+llvm::Expected<gpu::CompiledPackage> compileForEmulator(
+    mlir::ModuleOp module,
+    llvm::function_ref<void(mlir::Operation *)> change = nullptr);
 llvm::Expected<std::unique_ptr<Executor>>
 loadIntoEmulator(const gpu::CompiledPackage &compiled,
                  const std::string &chip = "sm_80", uint64_t seed = 0);

@@ -223,7 +223,7 @@ protected:
   /// What runs say of a program whose placed kernel was changed, and its PTX
   /// then; empty if results are right by each seed.
   static std::string
-  failureOf(llvm::function_ref<void(mlir::ModuleOp)> change,
+  failureOf(llvm::function_ref<void(mlir::Operation *)> change,
             llvm::function_ref<void(std::string &)> changePTX = nullptr,
             int64_t dim = 64) {
     std::string all;
@@ -255,23 +255,39 @@ protected:
     return all;
   }
 
+  /// An op and where it is.
+  static std::string describe(mlir::Operation *op) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << *op << " of role " << op->getParentOfType<tile::RoleOp>().getName();
+    if (auto keys = llvm::dyn_cast<tile::ForKeysOp>(op->getParentOp())) {
+      os << ", " << tile::stringifyPart(keys.getPart());
+      if (std::optional<tile::Selection> selection = keys.getSelection())
+        os << " " << tile::stringifySelection(*selection);
+    }
+    return text;
+  }
+
   /// Changes each op of a type on its own. All but `harmless` of them must be
   /// reported, in one of these words.
   template <typename Op>
   void expectReports(llvm::ArrayRef<const char *> words, unsigned harmless,
                      llvm::function_ref<bool(Op)> breaks) {
     unsigned changed = 0, silent = 0;
+    std::string unseen;
     for (unsigned k = 0;; ++k) {
       std::string what;
       unsigned count = 0;
       bool isChanged = false;
-      std::string failure = failureOf([&](mlir::ModuleOp module) {
+      std::string failure = failureOf([&](mlir::Operation *kernel) {
         llvm::SmallVector<Op> ops;
-        module.walk([&](Op op) { ops.push_back(op); });
+        kernel->walk([&](Op op) { ops.push_back(op); });
+        if (ops.empty())
+          return;
         count = ops.size();
         if (k >= count)
           return;
-        llvm::raw_string_ostream(what) << ops[k];
+        what = describe(ops[k]);
         isChanged = breaks(ops[k]);
       });
       if (k >= count)
@@ -279,24 +295,30 @@ protected:
       if (!isChanged)
         continue;
       ++changed;
-      silent += failure.empty();
+      if (failure.empty()) {
+        ++silent;
+        unseen += "\n" + what;
+      }
       SCOPED_TRACE(what + ": " + failure);
       EXPECT_TRUE(failure.empty() || llvm::any_of(words, [&](const char *word) {
                     return llvm::StringRef(failure).contains(word);
                   }));
     }
     EXPECT_GE(changed, 3u);
-    EXPECT_LE(silent, harmless) << "of " << changed;
+    EXPECT_LE(silent, harmless) << "of " << changed << ":" << unseen;
   }
 };
 
 TEST_F(GPURoleMutations, AsItIs) { EXPECT_EQ(failureOf(nullptr), ""); }
 
+/// Queries, and values of the tile before, were copied before keys that are
+/// waited for, and so are there with these; and a CTA has one item here, for
+/// which the buffer of the queries is empty.
 TEST_F(GPURoleMutations, Awaits) {
   expectReports<tile::AwaitOp>({"race", "pending copy", "deadlock",
                                 "mbarrier fault", "uninitialized memory",
                                 "missing proxy fence"},
-                               /*harmless=*/0, [](tile::AwaitOp op) {
+                               /*harmless=*/4, [](tile::AwaitOp op) {
                                  op.erase();
                                  return true;
                                });
@@ -316,18 +338,21 @@ TEST_F(GPURoleMutations, Phases) {
       });
 }
 
+/// Nobody waits for the last buffers of an item that is the last one.
 TEST_F(GPURoleMutations, Arrivals) {
-  expectReports<tile::ArriveOp>({"deadlock"}, /*harmless=*/1,
+  expectReports<tile::ArriveOp>({"deadlock"}, /*harmless=*/3,
                                 [](tile::ArriveOp op) {
                                   op.erase();
                                   return true;
                                 });
 }
 
-/// A buffer is given back while a product reads it.
+/// A buffer is given back while a product reads it. Those of the last tiles are
+/// not filled again, and what is filled again after the product was waited for
+/// all the same is found by the replay of roles alone (TILE29).
 TEST_F(GPURoleMutations, ReleasesBeforeTheWait) {
   expectReports<tile::ArriveOp>({"race", "pending copy", "wgmma fault"},
-                                /*harmless=*/0, [](tile::ArriveOp op) {
+                                /*harmless=*/3, [](tile::ArriveOp op) {
                                   for (mlir::Operation *other =
                                            op->getPrevNode();
                                        other; other = other->getPrevNode())
