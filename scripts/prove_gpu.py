@@ -175,7 +175,7 @@ def prove_tests(proof):
                 return run(
                     [
                         proof.tool("fi-gpu-integration-tests"),
-                        "--gtest_filter=*Emulated*:*GPU*-GPUErrors*:*GPUMutations*:*AtEveryStage*",
+                        "--gtest_filter=*Emulated*:*GPU*-GPUErrors*:*Mutations*:*AtEveryStage*",
                         f"--gtest_output=json:{reports[i]}",
                     ],
                     {

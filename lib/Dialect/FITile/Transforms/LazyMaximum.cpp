@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The subtrahend of a row's exponentials moves where the row's maximum exceeds it by
-// a limit. Whether any row's does, lanes see from their own elements; the maxima of
-// rows, for which lanes ask one another, the new subtrahends and the factors of what
-// was summed before are computed where one does.
+// The subtrahend of a row's exponentials moves where the row's maximum exceeds
+// it by a limit. Whether any row's does, lanes see from their own elements; the
+// maxima of rows, for which lanes ask one another, the new subtrahends and the
+// factors of what was summed before are computed where one does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ using namespace fi::tile;
 
 namespace {
 
-/// A moving subtrahend: `select(maximum * factor <= before + limit, before, maximum
+/// A moving subtrahend: `select(maximum * factor <= before + limit, before,
+/// maximum
 /// * factor)`, and the factor of what was summed with the one before.
 struct Subtrahend {
   arith::SelectOp next;
@@ -68,19 +69,20 @@ private:
     Subtrahend s;
     s.rescale = rescale;
     auto any = rescale.getCondition().getDefiningOp<AnyOp>();
-    auto differs = any ? any.getSource().getDefiningOp<arith::CmpFOp>()
-                       : arith::CmpFOp();
+    auto differs =
+        any ? any.getSource().getDefiningOp<arith::CmpFOp>() : arith::CmpFOp();
     if (!differs || differs.getPredicate() != arith::CmpFPredicate::UNE ||
         !any->hasOneUse())
       return {};
     s.decay = differs.getLhs().getDefiningOp<math::Exp2Op>();
-    auto difference =
-        s.decay ? s.decay.getOperand().getDefiningOp<arith::SubFOp>()
-                : arith::SubFOp();
+    auto difference = s.decay
+                          ? s.decay.getOperand().getDefiningOp<arith::SubFOp>()
+                          : arith::SubFOp();
     s.finite = difference ? difference.getRhs().getDefiningOp<arith::SelectOp>()
                           : arith::SelectOp();
-    s.next = s.finite ? s.finite.getFalseValue().getDefiningOp<arith::SelectOp>()
-                      : arith::SelectOp();
+    s.next = s.finite
+                 ? s.finite.getFalseValue().getDefiningOp<arith::SelectOp>()
+                 : arith::SelectOp();
     auto isKept = s.next ? s.next.getCondition().getDefiningOp<arith::CmpFOp>()
                          : arith::CmpFOp();
     if (!isKept || isKept.getPredicate() != arith::CmpFPredicate::OLE)
@@ -120,8 +122,8 @@ private:
     OpBuilder b(s.next);
     Location loc = s.next.getLoc();
     auto row = cast<RankedTensorType>(s.next.getType());
-    auto parts = RankedTensorType::get({row.getDimSize(0), lanes},
-                                       row.getElementType());
+    auto parts =
+        RankedTensorType::get({row.getDimSize(0), lanes}, row.getElementType());
     Value own =
         ReduceOp::create(b, loc, parts, ReduceKind::Max, s.maximum.getSource());
     Value scaled = own;
@@ -132,8 +134,8 @@ private:
       scaled = arith::MulFOp::create(b, loc, own, factor);
     }
     Value limit = BroadcastOp::create(b, loc, parts, s.limit);
-    Value exceeds = arith::CmpFOp::create(
-        b, loc, arith::CmpFPredicate::UGT, scaled, limit);
+    Value exceeds =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, scaled, limit);
     Value any = AnyOp::create(b, loc, exceeds);
     auto branch =
         scf::IfOp::create(b, loc, TypeRange{row, row}, any,
@@ -147,7 +149,9 @@ private:
       Value maximum =
           ReduceOp::create(b, loc, row, ReduceKind::Max, own).getResult();
       map.map(s.maximum.getResult(), maximum);
-      auto clone = [&](Operation *op) { return b.clone(*op, map)->getResult(0); };
+      auto clone = [&](Operation *op) {
+        return b.clone(*op, map)->getResult(0);
+      };
       if (s.factor)
         clone(s.next.getFalseValue().getDefiningOp());
       clone(s.next.getCondition().getDefiningOp());
