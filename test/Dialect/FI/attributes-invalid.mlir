@@ -224,3 +224,8 @@ func.func private @f() attributes {a = #fi.llama3<factor = 8.0, low = 1.0, high 
 
 // expected-error @+1 {{expected a magnitude that is finite and above 0, but got 0.000000e+00 [ROT5]}}
 func.func private @f() attributes {a = #fi.yarn<factor = 8.0, fast = 32.0, slow = 1.0, context = 4096, magnitude = 0.0>}
+
+// -----
+
+// expected-error @+1 {{expected 'turns' of 0, since warpgroups that take turns are not made yet, but got 1 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, wgmma = 1, turns = 1>}

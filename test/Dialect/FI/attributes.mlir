@@ -43,8 +43,8 @@ module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
     m = #fi.schedule<stages = 2, warps = 4, lanes = 4, tile_rows = 128, tile_keys = 64>,
     // CHECK-DAG: n = #fi.schedule<tile_rows = 16, tile_keys = 32, warps = 1, key_warps = 4, stages = 1, lanes = 1, max_rows = 16>
     n = #fi.schedule<key_warps = 4, warps = 1, max_rows = 16, tile_rows = 16, tile_keys = 32>,
-    // CHECK-DAG: t = #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, turns = 1, lanes = 4>
-    t = #fi.schedule<turns = 1, rotate = 1, wgmma = 1, load_warps = 4, stages = 2, warps = 8, lanes = 4, tile_rows = 128, tile_keys = 64>,
+    // CHECK-DAG: t = #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, lanes = 4>
+    t = #fi.schedule<rotate = 1, wgmma = 1, load_warps = 4, stages = 2, warps = 8, lanes = 4, tile_rows = 128, tile_keys = 64>,
     // CHECK-DAG: u = #fi.schedule<tile_rows = 16, tile_keys = 64, warps = 1, load_warps = 2, stages = 3, lanes = 4>
     u = #fi.schedule<load_warps = 2, stages = 3, warps = 1, lanes = 4, tile_rows = 16, tile_keys = 64>
   }

@@ -367,6 +367,10 @@ LogicalResult ScheduleAttr::verify(
         return emitError() << "expected '" << name
                            << "' of 0 or 1, and 1 with 'wgmma' alone, but got "
                            << value << " [SCH1]";
+    if (turns)
+      return emitError() << "expected 'turns' of 0, since warpgroups that take "
+                            "turns are not made yet, but got "
+                         << turns << " [SCH1]";
     if (wgmma && (!loadWarps || warps % 4 != 0 || loadWarps % 4 != 0 ||
                   tileRows != 16 * warps))
       return emitError() << "expected with 'wgmma' warpgroups of four warps, "

@@ -289,7 +289,7 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     themselves; with `wgmma = 1` products are those of warpgroups, four warps with 64
     rows, where the types allow it (SCH9). With `rotate = 1` those of a tile's keys and
     of the values of the tile before it are under way at the same time, and with
-    `turns = 1` warpgroups begin theirs one after the other.
+    `turns = 1` warpgroups would begin theirs one after the other: it is refused so far.
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
