@@ -17,10 +17,6 @@
 
 namespace fi::tile {
 
-/// The number after `number` in a ring.
-mlir::Value nextInRing(mlir::OpBuilder &b, mlir::Location loc,
-                       mlir::Value number, int64_t depth);
-
 /// Adds values to those that a loop carries (over items, keys or numbers),
 /// while `rewrite` changes its body: each of `carried` is what it was before,
 /// in the body, and behind.

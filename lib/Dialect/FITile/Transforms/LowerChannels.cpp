@@ -28,8 +28,9 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
-Value fi::tile::nextInRing(OpBuilder &b, Location loc, Value number,
-                           int64_t depth) {
+/// The number after `number` in a ring.
+static Value nextInRing(OpBuilder &b, Location loc, Value number,
+                        int64_t depth) {
   if (depth == 1)
     return number;
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
