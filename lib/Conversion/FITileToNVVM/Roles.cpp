@@ -88,14 +88,11 @@ LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   if (std::optional<int64_t> registers = op.getRegisters()) {
-    if (!chip)
-      return op.emitOpError("expected a module with a chip as 'fi.target' for "
-                            "'registers' of a role");
     // What a lane has when the kernel begins, rounded down as hardware does.
     int64_t threads = 0;
     for (auto other : kernel.getBody().getOps<RoleOp>())
       threads += other.getWarps() * kLanes;
-    bool grows = *registers > chip->registersPerSM / threads / 8 * 8;
+    bool grows = *registers > chip.registersPerSM / threads / 8 * 8;
     NVVM::SetMaxRegisterOp::create(b, loc, *registers,
                                    grows
                                        ? NVVM::SetMaxRegisterAction::increase
