@@ -38,16 +38,18 @@
 # fi_tablegen(<out> <td> <args>...)   one run of mlir-tblgen, out relative to the
 #   current binary directory; the functions above are written with it.
 #
-# add_fi_library(<Name> <source>... [LINK <target>...] [NO_PCH] [NO_LLVM])
+# add_fi_library(<Name> <source>... [LINK <target>...] [NO_PCH] [NO_LLVM] [INTERNAL])
 #   A component of the compiler as a static library (lib/<Name>.a): include paths,
 #   -fno-exceptions, the shared precompiled header, and a dependency on every
 #   generated header. LINK names other components (and fi_lld, fi_runtime...); LLVM
 #   and MLIR need not be named, tools link them. Sources that need exceptions or no
-#   MLIR: NO_PCH; sources free of LLVM altogether: NO_LLVM (implies NO_PCH).
+#   MLIR: NO_PCH; sources free of LLVM altogether: NO_LLVM (implies NO_PCH). It is
+#   installed and exported as FI::<Name>, and with it what it links; INTERNAL: not.
 #
-# add_fi_tool(<name> <source>... [LINK <target>...] [NO_PCH] [NO_LLVM])
+# add_fi_tool(<name> <source>... [LINK <target>...] [NO_PCH] [NO_LLVM] [INTERNAL])
 #   An executable in <build>/bin, linked statically against LLVM and MLIR. It is
-#   added to `fi-tools`, and lit (check-fi) depends on it.
+#   added to `fi-tools`, and lit (check-fi) depends on it. It is installed, unless
+#   it is INTERNAL.
 #
 # add_fi_unittest(<Name> <source>... [LINK <target>...] [SHARDS <n>] [NO_PCH] [NO_LLVM])
 #   A GoogleTest binary in <build>/unittests, one ctest entry (with SHARDS that many,
@@ -96,8 +98,8 @@ endfunction()
 # The include paths of fi's own headers.
 add_library(fi_headers INTERFACE)
 target_include_directories(fi_headers INTERFACE
-  "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include"
-  "${PROJECT_SOURCE_DIR}/runtime/include")
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
 
 #===- TableGen ---------------------------------------------------------------===#
 
@@ -228,9 +230,18 @@ endif()
 # What a library, a tool and a unit test of fi have in common.
 function(_fi_setup target)
   cmake_parse_arguments(A "NO_PCH;NO_LLVM" "" "LINK" ${ARGN})
+  if(NOT A_NO_LLVM)
+    list(APPEND A_LINK fi_llvm_headers)
+  endif()
+  # These are not exported but made anew where fi is installed (FIConfig.cmake).
+  foreach(made fi_llvm_headers fi_lld)
+    if(made IN_LIST A_LINK)
+      list(REMOVE_ITEM A_LINK ${made})
+      list(APPEND A_LINK $<BUILD_INTERFACE:${made}> $<INSTALL_INTERFACE:FI::${made}>)
+    endif()
+  endforeach()
   target_link_libraries(${target} PUBLIC fi_headers ${A_LINK})
   if(NOT A_NO_LLVM)
-    target_link_libraries(${target} PUBLIC fi_llvm_headers)
     add_dependencies(${target} fi-headers)
     if(TARGET fi_pch AND NOT A_NO_PCH)
       target_precompile_headers(${target} REUSE_FROM fi_pch)
@@ -245,7 +256,7 @@ endfunction()
 
 # Sets `sources` and `options` in the caller from a mixed list.
 macro(_fi_split_arguments)
-  cmake_parse_arguments(S "NO_PCH;NO_LLVM" "SHARDS" "LINK" ${ARGN})
+  cmake_parse_arguments(S "NO_PCH;NO_LLVM;INTERNAL" "SHARDS" "LINK" ${ARGN})
   set(sources ${S_UNPARSED_ARGUMENTS})
   set(options LINK ${S_LINK})
   foreach(flag NO_PCH NO_LLVM)
@@ -259,6 +270,9 @@ function(add_fi_library name)
   _fi_split_arguments(${ARGN})
   add_library(${name} STATIC ${sources})
   _fi_setup(${name} ${options})
+  if(NOT S_INTERNAL)
+    install(TARGETS ${name} EXPORT FICompilerTargets ARCHIVE DESTINATION lib)
+  endif()
 endfunction()
 
 function(add_fi_tool name)
@@ -267,6 +281,9 @@ function(add_fi_tool name)
   _fi_setup(${name} ${options})
   if(NOT S_NO_LLVM)
     target_link_libraries(${name} PRIVATE fi_llvm)
+  endif()
+  if(NOT S_INTERNAL)
+    install(TARGETS ${name} RUNTIME DESTINATION bin)
   endif()
   add_dependencies(fi-tools ${name})
 endfunction()

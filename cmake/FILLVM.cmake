@@ -1,15 +1,18 @@
-#===- FILLVM.cmake - LLVM and MLIR, linked statically -----------------------===#
+#===- FILLVM.cmake - LLVM and MLIR for fi and for who embeds it -------------===#
 #
 # Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===--------------------------------------------------------------------------===#
 #
-# Finds LLVM and MLIR 22.1 and defines
+# Included by the build behind find_package(MLIR), and by the installed
+# FIConfig.cmake. Defines
 #
-#   fi_llvm_headers   interface: include directories, definitions, -fno-exceptions
+#   fi_llvm_headers   interface: include directories and definitions
 #   fi_llvm           interface: fi_llvm_headers and the component archives that a
 #                     tool may use, with the flags that drop what it does not use
+#   fi_llvm_dylib     interface: fi_llvm_headers and the shared libraries instead,
+#                     for what is loaded beside them (plugins of mlir-opt)
 #   fi_lld            interface: liblld's ELF driver, to link shared objects in process
 #
 # The shared libMLIR costs 30 to 60 ms of relocation at each start of a tool; the
@@ -17,13 +20,9 @@
 # finds symbols in any order of archives and reads only the indices of those that it
 # does not use: no dependency list has to be kept in step with the dialects used.
 #
+# FI_LLD_STUBS names the target of what lld refers to and nobody needs.
+#
 #===--------------------------------------------------------------------------===#
-find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
-message(STATUS "fi: MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
-
-find_program(FI_MLIR_TBLGEN mlir-tblgen HINTS "${LLVM_TOOLS_BINARY_DIR}" REQUIRED NO_DEFAULT_PATH)
-find_program(FI_LLVM_TBLGEN llvm-tblgen HINTS "${LLVM_TOOLS_BINARY_DIR}" REQUIRED NO_DEFAULT_PATH)
-
 # Dialects, conversions and passes that fi uses come from all over MLIR, so all of
 # its archives are offered except test code, the C API, and what belongs to tools
 # of MLIR itself.
@@ -35,6 +34,7 @@ list(FILTER _fi_mlir_archives EXCLUDE REGEX
 execute_process(
   COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libfiles
           x86 nvptx passes orcjit irreader bitwriter linker lto dtlto option
+          interfacestub
           frontendopenmp frontendoffloading frontendopenacc remarks
   OUTPUT_VARIABLE _fi_llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE
   COMMAND_ERROR_IS_FATAL ANY)
@@ -48,9 +48,9 @@ list(TRANSFORM _fi_llvm_definitions REPLACE "^-D" "")
 
 add_library(fi_llvm_headers INTERFACE)
 target_include_directories(fi_llvm_headers SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-target_compile_definitions(fi_llvm_headers INTERFACE ${_fi_llvm_definitions})
-target_compile_options(fi_llvm_headers INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-parameter>)
+# The layout of some of LLVM's classes depends on NDEBUG; the distribution's LLVM
+# has it, so whoever includes its headers must.
+target_compile_definitions(fi_llvm_headers INTERFACE ${_fi_llvm_definitions} NDEBUG)
 if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(fi_llvm_headers INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 endif()
@@ -58,43 +58,28 @@ endif()
 # In a response file, so that a failing link prints its errors and not 400 names.
 list(JOIN _fi_mlir_archives "\n" _fi_mlir_archives)
 list(JOIN _fi_llvm_archives "\n" _fi_llvm_archives)
-file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cmake/fi_llvm.rsp"
+file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/cmake/fi_llvm.rsp"
   CONTENT "${_fi_mlir_archives}\n${_fi_llvm_archives}\n" @ONLY)
 
 add_library(fi_llvm INTERFACE)
-target_link_libraries(fi_llvm INTERFACE fi_llvm_headers Threads::Threads ${CMAKE_DL_LIBS} z zstd m)
-target_link_options(fi_llvm INTERFACE "@${PROJECT_BINARY_DIR}/cmake/fi_llvm.rsp")
-# Not position-independent: no relocation at start.
-target_link_options(fi_llvm INTERFACE -Wl,--gc-sections -Wl,--as-needed -no-pie)
-if(NOT FI_SANITIZE)
-  target_link_options(fi_llvm INTERFACE -Wl,--icf=all)
-endif()
-
-# lld refers to every target that LLVM was built with and to Polly, for link-time
-# optimisation of bitcode. Linking objects needs neither, and all targets would add
-# 100 MB to a tool, so what fi does not link is defined as doing nothing.
-set(_fi_lld_stubs
-"// What lld refers to and fi does not link; see cmake/FILLVM.cmake.
-#include \"llvm/Plugins/PassPlugin.h\"
-
-llvm::PassPluginLibraryInfo getPollyPluginInfo();
-llvm::PassPluginLibraryInfo getPollyPluginInfo() {
-  return {LLVM_PLUGIN_API_VERSION, \"none\", \"\", [](llvm::PassBuilder &) {}, nullptr};
-}
-
-extern \"C\" {
-")
-foreach(llvm_target IN LISTS LLVM_TARGETS_TO_BUILD)
-  if(NOT llvm_target MATCHES "^(X86|NVPTX)$")
-    foreach(part Target TargetInfo TargetMC AsmPrinter AsmParser)
-      string(APPEND _fi_lld_stubs "void LLVMInitialize${llvm_target}${part}() {}\n")
-    endforeach()
+target_link_libraries(fi_llvm INTERFACE fi_llvm_headers ${FI_LLD_STUBS} Threads::Threads ${CMAKE_DL_LIBS} z zstd m)
+target_link_options(fi_llvm INTERFACE "@${CMAKE_BINARY_DIR}/cmake/fi_llvm.rsp"
+  -Wl,--gc-sections -Wl,--as-needed)
+# lld reads archives in any order, and 400 of them in a second or two; GNU ld takes
+# minutes.
+find_program(FI_LLD NAMES ld.lld ld.lld-22 HINTS "${LLVM_TOOLS_BINARY_DIR}")
+if(FI_LLD)
+  get_filename_component(_fi_lld_dir "${FI_LLD}" DIRECTORY)
+  target_link_options(fi_llvm INTERFACE -B${_fi_lld_dir} -fuse-ld=lld)
+  if(NOT FI_SANITIZE)
+    target_link_options(fi_llvm INTERFACE -Wl,--icf=all)
   endif()
-endforeach()
-file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cmake/fi_lld_stubs.cpp" CONTENT "${_fi_lld_stubs}}\n" @ONLY)
-add_library(fi_lld_stubs STATIC "${PROJECT_BINARY_DIR}/cmake/fi_lld_stubs.cpp")
-target_link_libraries(fi_lld_stubs PRIVATE fi_llvm_headers)
+endif()
+# Not position-independent: no relocation at start.
+target_link_options(fi_llvm INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+
+add_library(fi_llvm_dylib INTERFACE)
+target_link_libraries(fi_llvm_dylib INTERFACE fi_llvm_headers MLIR LLVM)
 
 add_library(fi_lld INTERFACE)
-target_link_libraries(fi_lld INTERFACE
-  ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a fi_lld_stubs fi_llvm)
+target_link_libraries(fi_lld INTERFACE "${LLVM_LIBRARY_DIR}/liblldELF.a" "${LLVM_LIBRARY_DIR}/liblldCommon.a")

@@ -20,7 +20,7 @@ import re
 import sys
 
 # Read in this order; pages that are not named here follow by name.
-FIRST = ["index", "getting-started", "levels", "spec", "variants", "companions", "quantised", "planner", "abi", "status"]
+FIRST = ["index", "getting-started", "levels", "spec", "variants", "companions", "quantised", "embedding", "editors", "planner", "abi", "status"]
 LINK = re.compile(r"\[([^\]]+)\]\((\.\.?/[^)#\s]+)(#[^)\s]*)?\)")
 
 

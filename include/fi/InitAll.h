@@ -19,7 +19,11 @@ namespace fi {
 /// fi's dialects, and the upstream ones that its levels use.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
-/// fi's passes and pipelines, and the upstream passes its pipelines use.
+/// fi's passes and pipelines.
+void registerPasses();
+
+/// The same, and the upstream passes its pipelines use. Passes that are
+/// registered already may be registered again.
 void registerAllPasses();
 
 } // namespace fi

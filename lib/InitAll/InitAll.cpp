@@ -61,11 +61,15 @@ void fi::registerAllDialects(DialectRegistry &registry) {
   tensor::registerInferTypeOpInterfaceExternalModels(registry);
 }
 
-void fi::registerAllPasses() {
+void fi::registerPasses() {
   registerFITransformsPasses();
   tile::registerFITilePasses();
   registerFIConversionPasses();
   registerPipelines();
+}
+
+void fi::registerAllPasses() {
+  registerPasses();
   registerTransformsPasses();
   bufferization::registerBufferizationPasses();
   memref::registerResolveRankedShapeTypeResultDimsPass();

@@ -9,6 +9,7 @@
 #include "fi/Conversion/Passes.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "fi/Target/SMTable.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -18,6 +19,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+using namespace fi;
 
 void fi::buildPreparePipeline(OpPassManager &pm) {
   pm.addPass(createFICanonicalizePass());
@@ -116,6 +118,47 @@ void fi::buildNVVMPipeline(OpPassManager &pm) {
   functions.addPass(createCSEPass());
   functions.addPass(createFIApproximateMath());
   functions.addPass(createFIConvertToLLVM());
+}
+
+void fi::setOptions(TargetAttr target, TilePipelineOptions &options) {
+  const sm::Target *chip = target.getChip();
+  options.bf16Dot = chip ? chip->has(sm::MmaBF16) : target.getBf16Dot();
+  options.f16Dot = chip && chip->has(sm::MmaF16);
+}
+
+void fi::setOptions(TargetAttr target, LLVMPipelineOptions &options) {
+  options.nativeBf16 = target.getBf16Dot();
+}
+
+void fi::setOptions(TargetAttr target, PlacePipelineOptions &options) {
+  const sm::Target *chip = target.getChip();
+  options.sharedLimit = chip ? chip->maxSharedPerCTA : 0;
+}
+
+/// A stage with the options of a target.
+template <typename Options>
+static std::function<void(OpPassManager &)>
+withOptions(TargetAttr target,
+            void (*build)(OpPassManager &, const Options &)) {
+  return [=](OpPassManager &pm) {
+    Options options;
+    setOptions(target, options);
+    build(pm, options);
+  };
+}
+
+SmallVector<Stage, 4> fi::getStages(TargetAttr target) {
+  SmallVector<Stage, 4> stages;
+  stages.push_back({"fi", buildPreparePipeline});
+  stages.push_back({"fi_tile", withOptions(target, buildTilePipeline)});
+  if (target.getChip()) {
+    stages.push_back({"placed", withOptions(target, buildPlacePipeline)});
+    stages.push_back({"nvvm", buildNVVMPipeline});
+  } else {
+    stages.push_back({"vector", buildVectorPipeline});
+    stages.push_back({"llvm", withOptions(target, buildLLVMPipeline)});
+  }
+  return stages;
 }
 
 void fi::registerPipelines() {

@@ -6,15 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Each stage is a function that fills a pass manager, and a registered pipeline
-// of the same name in fi-opt; the whole road to the CPU is their concatenation.
+// of the same name in fi-opt; the whole road to a target is their
+// concatenation.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FI_PIPELINES_PIPELINES_H
 #define FI_PIPELINES_PIPELINES_H
 
+#include "fi/Dialect/FI/IR/FI.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include <functional>
 
 namespace fi {
 
@@ -60,6 +63,23 @@ void buildPlacePipeline(mlir::OpPassManager &pm,
                         const PlacePipelineOptions &options);
 /// fi_tile, placed -> nvvm, llvm. `fi-lower-to-nvvm`.
 void buildNVVMPipeline(mlir::OpPassManager &pm);
+
+/// Sets the options of a stage to what a target can do.
+void setOptions(TargetAttr target, TilePipelineOptions &options);
+void setOptions(TargetAttr target, LLVMPipelineOptions &options);
+void setOptions(TargetAttr target, PlacePipelineOptions &options);
+
+/// A part of the road from level 1 to a target's dialects.
+struct Stage {
+  /// What its output is: `fi` (with schedules), `fi_tile`, then for a CPU
+  /// `vector` and `llvm`, for a GPU `placed` and `nvvm`.
+  llvm::StringRef name;
+  std::function<void(mlir::OpPassManager &)> build;
+};
+/// The stages for a target, in order. The module they run on has the target as
+/// its `fi.target`. Any number of them from the first on may be run, in one
+/// pass manager or in several, and other passes between them.
+llvm::SmallVector<Stage, 4> getStages(TargetAttr target);
 
 void registerPipelines();
 

@@ -71,9 +71,9 @@ llvm::Error Lowering::lower(Level level, bool split) {
   // Nothing is taken apart that someone looks at.
   split &= level == Level::LLVM && !options.observe;
   TilePipelineOptions tileOptions;
-  tileOptions.bf16Dot = target.getBf16Dot();
+  setOptions(target, tileOptions);
   LLVMPipelineOptions llvmOptions;
-  llvmOptions.nativeBf16 = target.getBf16Dot();
+  setOptions(target, llvmOptions);
   if (!module->getOps<ProgramOp>().empty())
     if (llvm::Error error =
             runStage(*module, "fi_tile", options, [&](OpPassManager &pm) {

@@ -81,6 +81,8 @@ static bool mayUseTiles() {
 }
 
 TargetAttr fi::cpu::getHostTarget(MLIRContext *context) {
+  // Asked for by whoever has a context, before there is a program in it.
+  context->loadDialect<FIDialect>();
   const llvm::StringMap<bool> &host = getHostFeatures();
   bool has256 = hasAll(host, kLevel3);
   bool has512 = has256 && hasAll(host, kLevel4);

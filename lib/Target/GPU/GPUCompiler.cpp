@@ -70,13 +70,14 @@ private:
 
   const CompileOptions &options;
   OwningOpRef<ModuleOp> module;
+  TargetAttr target;
   const sm::Target *chip = nullptr;
 };
 
 } // namespace
 
 llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
-  auto target = original->getAttrOfType<TargetAttr>(kTargetAttr);
+  target = original->getAttrOfType<TargetAttr>(kTargetAttr);
   chip = target ? target.getChip() : nullptr;
   if (!chip)
     return makeError(original, "expected a module with a target among " +
@@ -101,15 +102,14 @@ llvm::Error Lowering::prepare(ModuleOp original, StringRef name) {
 llvm::Error Lowering::lower() {
   if (hasProgram) {
     TilePipelineOptions tile;
-    tile.bf16Dot = chip->has(sm::MmaBF16);
-    tile.f16Dot = chip->has(sm::MmaF16);
+    setOptions(target, tile);
     if (llvm::Error error = runStage(
             "fi_tile", [&](OpPassManager &pm) { buildTilePipeline(pm, tile); }))
       return error;
   }
   if (!module->getOps<tile::KernelOp>().empty()) {
     PlacePipelineOptions place;
-    place.sharedLimit = chip->maxSharedPerCTA;
+    setOptions(target, place);
     if (!isPlaced())
       if (llvm::Error error = runStage("placed", [&](OpPassManager &pm) {
             buildPlacePipeline(pm, place);
