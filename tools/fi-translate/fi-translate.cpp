@@ -105,12 +105,11 @@ static cl::opt<bool>
     emitTiming("emit-timing", cl::cat(category),
                cl::desc("On standard error, the milliseconds of each phase of "
                         "compiling for a GPU"));
-static cl::opt<unsigned> optLevel("fi-opt-level", cl::value_desc("0..3"),
-                                  cl::init(2), cl::cat(category),
-                                  cl::desc("0: no optimiser; 2: what kernels "
-                                           "gain from (default on a CPU); 3: "
-                                           "all of LLVM's -O3 (default on a "
-                                           "GPU)"));
+static cl::opt<unsigned> optLevel(
+    "fi-opt-level", cl::value_desc("0..3"), cl::init(2), cl::cat(category),
+    cl::desc("0: no optimiser; 3: all of LLVM's -O3; for a CPU 2: what kernels "
+             "gain from (default); for a GPU 1: what kernels gain from "
+             "(default), 2: and loop-invariant code motion"));
 
 static const char *const overview =
     "fi-translate: makes code and packages of attention programs\n\n"

@@ -301,11 +301,12 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   b.setInsertionPointToStart(branch.elseBlock());
   copyClamped();
   b.setInsertionPointToStart(branch.thenBlock());
-  Value stride = strides[viewType.getKeyDimension()], threadOffset;
+  Value stride = strides[viewType.getKeyDimension()], threadOffset, turnOffset;
   {
     OpBuilder::InsertionGuard outside(b);
     b.restoreInsertionPoint(entry.saveInsertionPoint());
     threadOffset = mul(fromI32(chunkRow(chunks, 0)), stride);
+    turnOffset = mul(stride, chunks.rowsPerTurn);
   }
   Value origin, place;
   copyRows(type, buffer, [&](Value, int64_t turn, Value bytes) {
@@ -318,8 +319,11 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
       if (viewType.getPageSize() > 0)
         key = mul(divide(key, run), run);
       place = advance(origin, byKey(key, turn));
+    } else {
+      // From the row before: multiples of the stride would take registers.
+      place = advance(place, turnOffset);
     }
-    return row % run ? advance(place, mul(stride, row % run)) : place;
+    return place;
   });
   return success();
 }

@@ -27,6 +27,8 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Pass.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/Threading.h"
@@ -35,7 +37,6 @@
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/Reassociate.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include <atomic>
 #include <mutex>
@@ -163,18 +164,21 @@ static void finishFunctions(llvm::Module &ir) {
   }
 }
 
-/// For those who wait for the compiler. Kernels come without calls and with few
-/// variables in memory, as straight code between few loops, for which this is
-/// most of what -O3 does.
-static llvm::FunctionPassManager makeShortPipeline() {
+/// What kernels gain from. They come without calls and with few variables in
+/// memory, as straight code between few loops, of which all of -O3 makes more
+/// instructions and spills in six times the time. Reassociation is not here,
+/// and loop-invariant code motion by choice: what they compute before a loop
+/// takes registers in it, and only ptxas, which moves code as well, knows how
+/// many there are.
+static llvm::FunctionPassManager makeKernelPipeline(bool movesInvariants) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(
       llvm::InstCombinePass(llvm::InstCombineOptions().setMaxIterations(1)));
-  passes.addPass(llvm::ReassociatePass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(
-      llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  if (movesInvariants)
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(
+        llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass());
   return passes;
 }
@@ -192,7 +196,8 @@ static void optimise(llvm::Module &ir, llvm::TargetMachine &machine,
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
   if (optLevel < 3)
-    llvm::createModuleToFunctionPassAdaptor(makeShortPipeline())
+    llvm::createModuleToFunctionPassAdaptor(
+        makeKernelPipeline(/*movesInvariants=*/optLevel == 2))
         .run(ir, modules);
   else
     passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
@@ -200,6 +205,34 @@ static void optimise(llvm::Module &ir, llvm::TargetMachine &machine,
 }
 
 namespace {
+
+/// The passes of LLVM's code generator, where wanted without those that take
+/// their time and leave kernels as they are, or with more in registers.
+class CodegenPasses : public llvm::legacy::PassManager {
+public:
+  explicit CodegenPasses(bool isComplete) : isComplete(isComplete) {}
+
+  void add(llvm::Pass *pass) override {
+    if (isComplete || !isLeftOut(*pass))
+      llvm::legacy::PassManager::add(pass);
+    else
+      delete pass;
+  }
+
+private:
+  /// The lowering has addresses a stride apart as sums already, and pointers
+  /// instead of products with a loop's counter.
+  static bool isLeftOut(const llvm::Pass &pass) {
+    const llvm::PassInfo *info =
+        llvm::PassRegistry::getPassRegistry()->getPassInfo(pass.getPassID());
+    return info &&
+           llvm::is_contained({StringRef("slsr"), StringRef("loop-reduce"),
+                               StringRef("early-machinelicm")},
+                              info->getPassArgument());
+  }
+
+  bool isComplete;
+};
 
 /// The first error that LLVM reports of a module. Without a handler it would
 /// end the process.
@@ -349,7 +382,7 @@ public:
     return run(times.codegen, [&] {
       llvm::SmallString<0> buffer;
       llvm::raw_svector_ostream os(buffer);
-      llvm::legacy::PassManager passes;
+      CodegenPasses passes(/*isComplete=*/optLevel >= 3);
       if (machine->addPassesToEmitFile(passes, os, nullptr,
                                        llvm::CodeGenFileType::AssemblyFile,
                                        /*DisableVerify=*/true))

@@ -122,7 +122,7 @@ TEST_F(GPUCompiler, TheCacheHasTheSameBytes) {
   EXPECT_FALSE(compile().times.cached);
   EXPECT_EQ(entries().size(), 4u);
 
-  options.emit.optLevel = 2;
+  options.emit.optLevel = nvptx::EmitOptions().optLevel;
   std::vector<std::string> stages;
   options.observe = [&](StringRef stage, ModuleOp) {
     stages.push_back(stage.str());

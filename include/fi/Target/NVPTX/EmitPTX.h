@@ -26,8 +26,9 @@ class DialectRegistry;
 namespace fi::nvptx {
 
 struct EmitOptions {
-  /// 0: no optimiser; 1 and 2: a short pipeline; 3: all of it.
-  unsigned optLevel = 3;
+  /// 0: no optimiser; 1: what kernels gain from; 2: loop-invariant code motion
+  /// as well, for fewer instructions and more registers; 3: all of LLVM's -O3.
+  unsigned optLevel = 1;
   /// The version of the PTX ISA, times ten; 0: the lowest that has the target
   /// and the instructions of the module.
   unsigned ptx = 0;
