@@ -16,6 +16,7 @@
 
 #include "CompanionTexts.h"
 #include "EmulatedExecutor.h"
+#include "fi/Target/ExtraTarget.h"
 #include "fi/Target/NVPTX/Ptxas.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
@@ -281,5 +282,101 @@ INSTANTIATE_TEST_SUITE_P(Matrix, TargetTest, testing::ValuesIn(getParams()),
                            return std::get<0>(info.param) + "_" + work.family +
                                   "_" + work.types;
                          });
+
+//===----------------------------------------------------------------------===//
+// Targets that nobody makes
+//===----------------------------------------------------------------------===//
+
+struct MadeUp {
+  const char *name, *of;
+  std::vector<sm::Feature> without;
+  uint32_t sharedKiB;
+  /// Instructions that its code must not have.
+  std::vector<const char *> forbidden;
+};
+
+void PrintTo(const MadeUp &made, std::ostream *os) { *os << made.name; }
+
+/// A real target without some features and with other limits.
+sm::Target makeTarget(const MadeUp &made) {
+  sm::Target target = *sm::lookup(made.of);
+  target.name = llvm::StringLiteral("made_up");
+  for (sm::Feature feature : made.without)
+    target.featureMask &= ~(uint64_t(1) << feature);
+  target.maxSharedPerCTA = made.sharedKiB << 10;
+  target.sharedPerSM = target.maxSharedPerCTA + target.sharedReservedPerCTA;
+  return target;
+}
+
+/// The most that a launch of a manifest asks for.
+int64_t getMost(llvm::StringRef manifest, const char *what) {
+  int64_t most = -1;
+  std::string key = std::string("\"") + what + "\": ";
+  for (size_t at = 0; (at = manifest.find(key, at)) != llvm::StringRef::npos;) {
+    int64_t value;
+    llvm::StringRef rest = manifest.substr(at += key.size());
+    if (!rest.consumeInteger(10, value))
+      most = std::max(most, value);
+  }
+  return most;
+}
+
+class MadeUpTargetTest : public testing::TestWithParam<MadeUp> {};
+
+/// Families that multiply run on targets whose features no real one has
+/// together, and in little shared memory.
+TEST_P(MadeUpTargetTest, EqualsReference) {
+  if (std::getenv("FI_TEST_GPU"))
+    GTEST_SKIP() << "no GPU is one of them";
+  const MadeUp &made = GetParam();
+  getContext().loadDialect<FIDialect>(); // for attributes
+  sm::Target row = makeTarget(made);
+  sm::ExtraTarget extra(row);
+  auto target = TargetAttr::get(&getContext(), row);
+  for (const Work &work : getWork()) {
+    // With types that the features are about.
+    if (work.family != "decode" && work.family != "rotary_attention")
+      continue;
+    if (work.types != "f16" && work.types != "bf16" &&
+        work.types != "f16_f8E4M3FN")
+      continue;
+    SCOPED_TRACE(work.family + " " + work.types);
+    Case test(work.text, work.requests);
+    test.on([&](mlir::ModuleOp module)
+                -> llvm::Expected<std::unique_ptr<Executor>> {
+      mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+      (*copy)->setAttr(kTargetAttr, target);
+      gpu::CompileOptions options;
+      options.assemble = false;
+      auto compiled = gpu::compileForGPU(*copy, "", options);
+      if (!compiled)
+        return compiled.takeError();
+      for (const char *text : made.forbidden)
+        EXPECT_FALSE(llvm::StringRef(compiled->ptx).contains(text)) << text;
+      int64_t shared = getMost(compiled->manifest, "shared");
+      EXPECT_GT(shared, 0);
+      EXPECT_LE(shared, int64_t(row.maxSharedPerCTA));
+      return Executor::create("emulated:made_up", *copy, "", {});
+    });
+    work.prepare(test);
+    test.check({work.planned});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, MadeUpTargetTest,
+    testing::Values(
+        MadeUp{"NoAsyncCopies", "sm_89", {sm::CpAsync}, 23, {"cp.async"}},
+        MadeUp{"NoBF16NorFP8",
+               "sm_100a",
+               {sm::MmaBF16, sm::CvtFP4, sm::CvtFP8},
+               37,
+               {"bf16.bf16", "e4m3x2", "e2m1x2"}},
+        MadeUp{"ShortProducts",
+               "sm_80",
+               {sm::MmaF16K16, sm::MmaTF32},
+               48,
+               {"m16n8k16.row.col.f32.f16", "tf32"}}),
+    [](const auto &info) { return info.param.name; });
 
 } // namespace

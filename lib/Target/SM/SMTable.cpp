@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Target/SMTable.h"
+#include "fi/Target/ExtraTarget.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -49,10 +50,24 @@ const FeatureEntry &sm::getFeature(Feature feature) {
   return *lookupFeature(feature);
 }
 
+static llvm::SmallVector<const Target *, 1> &getExtraTargets() {
+  static llvm::SmallVector<const Target *, 1> targets;
+  return targets;
+}
+
+ExtraTarget::ExtraTarget(const Target &target) : target(target) {
+  getExtraTargets().push_back(&this->target);
+}
+
+ExtraTarget::~ExtraTarget() { llvm::erase(getExtraTargets(), &target); }
+
 const Target *sm::lookup(StringRef name) {
   for (const Target &target : SMTargetTable)
     if (target.name == name)
       return &target;
+  for (const Target *target : getExtraTargets())
+    if (target->name == name)
+      return target;
   return nullptr;
 }
 
