@@ -101,4 +101,41 @@ def FIConvertToLLVM : Pass<"fi-convert-to-llvm", "::mlir::LLVM::LLVMFuncOp"> {
   ];
 }
 
+def FIRaiseAttention : Pass<"fi-raise-attention"> {
+  let summary = "Find attention in tensor code and write it as fi.attention";
+  let description = [{
+    softmax(scale * Q K^T + mask) V, in the forms that front ends lower it to: named
+    and generic ops of linalg, elementwise ops on tensors, linalg.softmax, with
+    reshapes, transpositions, broadcasts and roundings anywhere between.
+
+    Scales that are numbers are taken from queries, keys or scores. A select or an
+    additive mask that is 0 or at most -65504 by a condition becomes a mask region,
+    of which fi-analyze-masks finds bounds; everything else that is done to scores a
+    score region, which reads tensors and computes what is elementwise. Keys and
+    values that are broadcast over heads become those of fewer heads. Where there is
+    a batch, its entries are requests. Queries, keys and values are transposed to
+    [tokens, heads, dim] where they do not lie so.
+
+    What has a normalised exponential and is not taken gets a remark that says why.
+
+    Numeric effect: reassociates; roundings between the products are left out. A row
+    whose keys are all masked gives 0, instead of NaN or the mean of the values.
+
+    ```mlir
+    %s = linalg.batch_matmul_transpose_b ins(%q, %k) ... ; scale, add, softmax
+    %o = linalg.batch_matmul ins(%p, %v : tensor<8x?x?xf32>, tensor<8x?x64xf32>) ...
+    ```
+    becomes
+    ```mlir
+    %view = fi.view.ragged %k1, %v1 : ... -> !fi.ragged_kv<8x64xf32>
+    %o1 = fi.attention %q1 over %view scale(0.125) captures(%c = %mask : ...)
+        score(...) {...} : ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::fi::FIDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // FI_CONVERSION_PASSES_TD
