@@ -15,6 +15,7 @@
 #include "fi/InitAll.h"
 #include "fi/Model/Model.h"
 #include "fi/Support/File.h"
+#include "fi/Support/Parallel.h"
 #include "fi/Target/PackageFiles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -22,11 +23,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Threading.h"
-#include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 using namespace fi;
 using llvm::createStringError;
@@ -152,36 +150,26 @@ static void runJobs(std::vector<Job> &all) {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   gpu::registerCompiler(registry);
-  std::atomic<size_t> next = 0;
   std::mutex mutex;
   size_t done = 0;
-  auto work = [&] {
-    for (size_t i; (i = next++) < all.size();) {
-      Job &job = all[i];
-      auto begin = std::chrono::steady_clock::now();
-      job.failure = llvm::toString(compile(job, registry));
-      std::chrono::duration<double> time =
-          std::chrono::steady_clock::now() - begin;
-      std::lock_guard<std::mutex> lock(mutex);
-      ++done;
-      if (!quiet)
-        llvm::errs() << llvm::formatv(
-            "[{0}/{1}] {2} {3}: {4} of PTX, {5:F2} s{6}\n", done, all.size(),
-            job.target->name, job.program->name, job.package.ptx.size(),
-            time.count(),
-            !job.failure.empty()       ? ", failed"
-            : job.package.times.cached ? ", from the cache"
-                                       : "");
-    }
+  auto work = [&](size_t i) {
+    Job &job = all[i];
+    auto begin = std::chrono::steady_clock::now();
+    job.failure = llvm::toString(compile(job, registry));
+    std::chrono::duration<double> time =
+        std::chrono::steady_clock::now() - begin;
+    std::lock_guard<std::mutex> lock(mutex);
+    ++done;
+    if (!quiet)
+      llvm::errs() << llvm::formatv(
+          "[{0}/{1}] {2} {3}: {4} of PTX, {5:F2} s{6}\n", done, all.size(),
+          job.target->name, job.program->name, job.package.ptx.size(),
+          time.count(),
+          !job.failure.empty()       ? ", failed"
+          : job.package.times.cached ? ", from the cache"
+                                     : "");
   };
-  size_t count =
-      jobs ? size_t(jobs) : llvm::hardware_concurrency().compute_thread_count();
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(count, all.size()); ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
+  parallelFor(all.size(), work, jobs);
 }
 
 static constexpr llvm::StringLiteral kIndex = "model.json";

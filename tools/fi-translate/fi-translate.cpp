@@ -14,6 +14,7 @@
 #include "fi-runtime/fi_runtime.h"
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
+#include "fi/Support/Parallel.h"
 #include "fi/Target/CPU/CPUCompiler.h"
 #include "fi/Target/GPU/GPUCompiler.h"
 #include "fi/Target/PackageFiles.h"
@@ -227,6 +228,14 @@ static constexpr llvm::StringLiteral kNoProgram =
     "expected a module with an fi.program (or, at a later level, with its "
     "fi_tile.package), but got none";
 
+/// What the command line says of a module.
+static void setAttributes(mlir::ModuleOp module, TargetAttr target) {
+  if (target)
+    module->setAttr(kTargetAttr, target);
+  if (checked)
+    module->setAttr(kCheckedAttr, mlir::UnitAttr::get(module.getContext()));
+}
+
 static gpu::CompileOptions getGPUOptions() {
   gpu::CompileOptions options;
   if (optLevel.getNumOccurrences())
@@ -293,40 +302,92 @@ static Expected<std::vector<const sm::Target *>> getChips(StringRef text) {
   return chips;
 }
 
+namespace {
+
+/// What was made for one of several chips.
+struct ChipResult {
+  gpu::CompiledPackage package;
+  /// What the compiler says, and why it failed.
+  std::string messages, failure;
+};
+
+} // namespace
+
+/// Compiles the input for each chip, side by side: a context works on one thing
+/// at a time, so each has its own. Prints what the compiler says, in order.
+static std::vector<ChipResult>
+compileForAll(const llvm::MemoryBuffer &input,
+              const mlir::DialectRegistry &registry,
+              llvm::ArrayRef<const sm::Target *> chips) {
+  std::vector<ChipResult> results(chips.size());
+  parallelFor(chips.size(), [&](size_t i) {
+    ChipResult &result = results[i];
+    llvm::raw_string_ostream os(result.messages);
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    context.printOpOnDiagnostic(false);
+    auto manager = std::make_shared<llvm::SourceMgr>();
+    manager->AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBuffer(input.getMemBufferRef()),
+        llvm::SMLoc());
+    mlir::SourceMgrDiagnosticHandler handler(*manager, &context, os);
+    auto module = mlir::parseSourceFile<mlir::ModuleOp>(*manager, &context);
+    if (!module) {
+      result.failure = "'" + inputPath + "' is not a valid program";
+      return;
+    }
+    setAttributes(*module, TargetAttr::get(&context, *chips[i]));
+    auto package = gpu::compileForGPU(*module, programName, getGPUOptions());
+    if (package)
+      result.package = std::move(*package);
+    else
+      result.failure = llvm::toString(package.takeError());
+  });
+  for (const ChipResult &result : results) {
+    llvm::errs() << result.messages;
+    if (result.failure.empty())
+      printReports(result.package);
+  }
+  return results;
+}
+
 /// One package for several chips. What one of them cannot do is an error.
-static Error packageForAll(mlir::ModuleOp module,
+static Error packageForAll(const llvm::MemoryBuffer &input,
+                           const mlir::DialectRegistry &registry,
                            llvm::ArrayRef<const sm::Target *> chips) {
   if (Error error = checkPackageDirectory(outputPath))
     return error;
   std::vector<std::pair<const sm::Target *, gpu::CompiledPackage>> packages;
-  for (const sm::Target *chip : chips) {
-    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), *chip));
-    auto package = gpu::compileForGPU(module, programName, getGPUOptions());
-    if (!package)
-      return createStringError(chip->name + ": " +
-                               llvm::toString(package.takeError()));
-    if (package->manifest.empty())
+  auto results = compileForAll(input, registry, chips);
+  for (auto [chip, result] : llvm::zip(chips, results)) {
+    if (!result.failure.empty())
+      return createStringError(chip->name + ": " + result.failure);
+    if (result.package.manifest.empty())
       return createStringError(kNoProgram);
-    printReports(*package);
-    packages.emplace_back(chip, std::move(*package));
+    packages.emplace_back(chip, std::move(result.package));
   }
   return gpu::writePackages(packages, outputPath);
 }
 
 /// PTX for each chip: DIR/sm_80.ptx and so on. What a chip cannot do does not
 /// stop the others.
-static Error runForAll(mlir::ModuleOp module,
-                       llvm::ArrayRef<const sm::Target *> chips) {
+static Error printForAll(const llvm::MemoryBuffer &input,
+                         const mlir::DialectRegistry &registry,
+                         llvm::ArrayRef<const sm::Target *> chips) {
   if (std::error_code code = llvm::sys::fs::create_directories(outputPath))
     return createStringError("cannot make '" + outputPath +
                              "': " + code.message());
-  std::string directory = outputPath, failures;
-  for (const sm::Target *chip : chips) {
-    module->setAttr(kTargetAttr, TargetAttr::get(module.getContext(), *chip));
-    outputPath = inDirectory(directory, (chip->name + ".ptx").str());
-    if (Error error = runForGPU(module))
+  std::string failures;
+  auto results = compileForAll(input, registry, chips);
+  for (auto [chip, result] : llvm::zip(chips, results)) {
+    std::string failure = result.failure;
+    const std::string &ptx = result.package.ptx;
+    if (failure.empty())
+      failure = llvm::toString(
+          writeFile(inDirectory(outputPath, (chip->name + ".ptx").str()),
+                    [&](llvm::raw_ostream &out) { out << ptx; }));
+    if (!failure.empty())
       failures += (failures.empty() ? "" : "\nfi-translate: error: ") +
-                  (chip->name + ": " + llvm::toString(std::move(error))).str();
+                  (chip->name + ": " + failure).str();
   }
   return failures.empty() ? Error::success() : createStringError(failures);
 }
@@ -370,14 +431,13 @@ static Error runTool() {
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(*manager, &context);
   if (!module)
     return createStringError("'" + inputPath + "' is not a valid program");
-  if (*target)
-    (*module)->setAttr(kTargetAttr, *target);
-  if (checked)
-    (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(&context));
-
-  if (isForAll)
-    return isPackage ? packageForAll(*module, *chips)
-                     : runForAll(*module, *chips);
+  setAttributes(*module, *target);
+  if (isForAll) {
+    const llvm::MemoryBuffer &input =
+        *manager->getMemoryBuffer(manager->getMainFileID());
+    return isPackage ? packageForAll(input, registry, *chips)
+                     : printForAll(input, registry, *chips);
+  }
   auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
   if (attr && attr.getChip())
     return runForGPU(*module);

@@ -7,6 +7,7 @@
 
 #include "fi/Target/NVPTX/EmitPTX.h"
 #include "Parts.h"
+#include "fi/Support/Parallel.h"
 #include "fi/Target/CodegenSupport.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -31,16 +32,13 @@
 #include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/Threading.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
-#include <atomic>
 #include <mutex>
-#include <thread>
 
 using namespace mlir;
 using namespace fi;
@@ -429,22 +427,6 @@ private:
 };
 
 } // namespace
-
-/// Calls `work` with 0 to `count` - 1, on as many threads as there are cores.
-static void parallelFor(size_t count, llvm::function_ref<void(size_t)> work) {
-  std::atomic<size_t> next = 0;
-  auto take = [&] {
-    for (size_t i; (i = next++) < count;)
-      work(i);
-  };
-  size_t cores = llvm::hardware_concurrency().compute_thread_count();
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(count, cores); ++i)
-    threads.emplace_back(take);
-  take();
-  for (std::thread &thread : threads)
-    thread.join();
-}
 
 llvm::Expected<std::string> fi::nvptx::emitPTX(ModuleOp module,
                                                const sm::Target &target,
