@@ -61,8 +61,9 @@ private:
   /// A table of where each request's rows or keys begin.
   Value makeOffsets(ArrayRef<int> perRequest);
 
-  /// Finds the tensors that regions read.
-  void collect(Expr *expr);
+  /// Finds the tensors that regions read. False where regions cannot say what
+  /// is to be computed.
+  bool collect(Expr *expr, std::string &why);
   Value emit(OpBuilder &at, Expr *expr, ValueRange positions);
   Value emitPosition(OpBuilder &at, LoopIndex index, ValueRange positions);
   Value capture(Value value, ValueRange positions) {
@@ -85,7 +86,10 @@ private:
   Value score;
   /// How much less a row's number is than its position, where it is not known.
   Value rowShift;
-  bool needsRow = false;
+  bool needsRow = false, hasScore = false;
+  /// Regions are written as trees.
+  static constexpr unsigned kMaxRegion = 256;
+  unsigned regionSize = 0;
 };
 
 } // namespace
@@ -106,6 +110,12 @@ bool Writer::check(std::string &why) {
           << "expected elements of f32, f16 or bf16, but got " << type;
       return false;
     }
+  for (Expr *read : {found.query, found.key, found.value})
+    for (const LoopIndex &index : graph.loops.resolve(read->access))
+      if (getSize(index) == 0) {
+        why = "a dimension has size 0";
+        return false;
+      }
   for (ArrayRef<int> columns :
        {ArrayRef<int>(found.dim), ArrayRef<int>(found.valueDim)}) {
     int64_t size = getSize(columns);
@@ -116,7 +126,11 @@ bool Writer::check(std::string &why) {
         << ", but got " << size << " [KV2]";
     return false;
   }
-  return true;
+  hasScore = found.score != found.product || found.postScale != 1;
+  if (hasScore && !collect(found.score, why))
+    return false;
+  return llvm::all_of(found.masks,
+                      [&](auto &mask) { return collect(mask.first, why); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -296,21 +310,34 @@ Expr *Writer::choose(Expr *expr) {
   return expr;
 }
 
-void Writer::collect(Expr *expr) {
+bool Writer::collect(Expr *expr, std::string &why) {
   expr = choose(expr);
-  auto note = [&](ArrayRef<int> index) {
-    for (int loop : graph.loops.resolve(index))
-      needsRow |= llvm::is_contained(found.row, loop);
-  };
   if (expr == found.product)
-    return;
+    return true;
+  if (++regionSize > kMaxRegion) {
+    llvm::raw_string_ostream(why)
+        << "more than " << kMaxRegion << " operations change the scores";
+    return false;
+  }
   if (expr->isRead() && !llvm::is_contained(captures, expr->tensor))
     captures.push_back(expr->tensor);
-  for (const LoopIndex &index : expr->isRead() ? expr->access : Access())
-    note(index);
-  note(expr->index);
-  for (Expr *operand : expr->operands)
-    collect(operand);
+  LoopIndex loops = graph.loops.resolve(expr->index);
+  if (expr->isRead())
+    for (const LoopIndex &index : graph.loops.resolve(expr->access))
+      llvm::append_range(loops, index);
+  for (int loop : loops) {
+    needsRow |= llvm::is_contained(found.row, loop);
+    if (!llvm::any_of(ArrayRef<LoopIndex>{found.request, found.heads,
+                                          found.group, found.row, found.keys},
+                      [&](const LoopIndex &index) {
+                        return llvm::is_contained(index, loop);
+                      })) {
+      why = "the scores depend on the columns of the values";
+      return false;
+    }
+  }
+  return llvm::all_of(expr->operands,
+                      [&](Expr *operand) { return collect(operand, why); });
 }
 
 Value Writer::emitPosition(OpBuilder &at, LoopIndex index,
@@ -415,11 +442,6 @@ static LoopIndex join(const LoopIndex &a, const LoopIndex &b) {
 }
 
 Value Writer::build() {
-  bool hasScore = found.score != found.product || found.postScale != 1;
-  if (hasScore)
-    collect(found.score);
-  for (auto [condition, isVisible] : found.masks)
-    collect(condition);
   if (needsRow && (ShapedType::isDynamic(getSize(found.row)) ||
                    ShapedType::isDynamic(getSize(found.keys)))) {
     OpFoldResult shift =

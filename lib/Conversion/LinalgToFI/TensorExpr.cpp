@@ -43,6 +43,9 @@ Access Loops::resolve(const Access &access) const {
 std::optional<Access> Loops::split(ArrayRef<int> index,
                                    ArrayRef<int64_t> dims) {
   LoopIndex left = resolve(index);
+  if (llvm::is_contained(dims, 0) ||
+      llvm::any_of(left, [&](int loop) { return getSize(loop) == 0; }))
+    return std::nullopt;
   Access result(dims.size());
   size_t first = 0;
   while (first < dims.size() && dims[first] == 1)
@@ -242,16 +245,26 @@ public:
   /// Which loops the op's dimensions are; false where that is not understood.
   bool bind(OpOperand *init, const Access &access, Loops &loops);
   /// Null where it is not understood.
-  Expr *convert(Value scalar);
+  Expr *convert(Value scalar) {
+    auto [known, isNew] = converted.try_emplace(scalar, nullptr);
+    if (!isNew)
+      return known->second;
+    Expr *expr = convertNew(scalar);
+    return converted[scalar] = expr;
+  }
   Expr *readOperand(OpOperand &operand);
 
   LoopIndex reduced;
 
 private:
+  Expr *convertNew(Value scalar);
+
   linalg::LinalgOp op;
   llvm::function_ref<Expr *(Value, Access)> read;
   llvm::function_ref<Expr *(Expr::Kind)> make;
   Access dims;
+  /// A value that is used twice is one expression.
+  llvm::DenseMap<Value, Expr *> converted;
 };
 
 } // namespace
@@ -301,7 +314,7 @@ Expr *Body::readOperand(OpOperand &operand) {
   return read(operand.get(), access);
 }
 
-Expr *Body::convert(Value scalar) {
+Expr *Body::convertNew(Value scalar) {
   if (auto argument = dyn_cast<BlockArgument>(scalar);
       argument && argument.getOwner() == op.getBlock())
     return readOperand(op->getOpOperand(argument.getArgNumber()));
@@ -380,7 +393,11 @@ Expr *ExprGraph::expandLinalg(linalg::LinalgOp op, OpResult result,
   return reduce;
 }
 
-bool ExprGraph::areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> &loopsOfB) {
+bool ExprGraph::areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> &loopsOfB,
+                         unsigned &steps) {
+  // Expressions that share parts are small as such and large when walked.
+  if (++steps > 10000)
+    return false;
   auto areSameIndices = [&](ArrayRef<int> x, ArrayRef<int> y) {
     LoopIndex left = loops.resolve(x), right = loops.resolve(y);
     for (int &loop : left)
@@ -428,6 +445,6 @@ bool ExprGraph::areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> &loopsOfB) {
     return false;
   }
   return llvm::all_of(llvm::zip(a->operands, b->operands), [&](auto pair) {
-    return areEqual(std::get<0>(pair), std::get<1>(pair), loopsOfB);
+    return areEqual(std::get<0>(pair), std::get<1>(pair), loopsOfB, steps);
   });
 }

@@ -101,12 +101,17 @@ public:
   Expr *strip(Expr *expr);
   /// Whether two expressions are the same, with loops of `a` for ones of `b`,
   /// and but for casts.
-  bool areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> &loopsOfB);
+  bool areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> loopsOfB) {
+    unsigned steps = 0;
+    return areEqual(a, b, loopsOfB, steps);
+  }
 
   /// Ops that were looked into.
   llvm::DenseSet<mlir::Operation *> seen;
 
 private:
+  bool areEqual(Expr *a, Expr *b, llvm::DenseMap<int, int> &loopsOfB,
+                unsigned &steps);
   Expr *make(Expr::Kind kind, mlir::Operation *source);
   Expr *expandLinalg(mlir::linalg::LinalgOp op, mlir::OpResult result,
                      const Access &access);

@@ -450,6 +450,197 @@ func.func @scaled_values(%q: tensor<4x7x32xf32>, %k: tensor<4x20x32xf32>, %v: te
 
 // -----
 
+func.func @doubled(%q: tensor<4x7x32xf32>, %k: tensor<4x20x32xf32>, %v: tensor<4x20x32xf32>) -> tensor<4x7x32xf32> {
+  %c1 = arith.constant 0.0 : f32
+  %e2 = tensor.empty() : tensor<4x7x20xf32>
+  %f3 = linalg.fill ins(%c1 : f32) outs(%e2 : tensor<4x7x20xf32>) -> tensor<4x7x20xf32>
+  %g4 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, c, d)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x7x32xf32>, tensor<4x20x32xf32>) outs(%f3 : tensor<4x7x20xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x20xf32>
+  %e5 = tensor.empty() : tensor<4x7x20xf32>
+  %g6 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%g4 : tensor<4x7x20xf32>) outs(%e5 : tensor<4x7x20xf32>) {
+  ^bb0(%i0: f32, %o: f32):
+    %x0 = arith.addf %i0, %i0 : f32
+    %x1 = arith.addf %x0, %x0 : f32
+    %x2 = arith.addf %x1, %x1 : f32
+    %x3 = arith.addf %x2, %x2 : f32
+    %x4 = arith.addf %x3, %x3 : f32
+    %x5 = arith.addf %x4, %x4 : f32
+    %x6 = arith.addf %x5, %x5 : f32
+    %x7 = arith.addf %x6, %x6 : f32
+    %x8 = arith.addf %x7, %x7 : f32
+    %x9 = arith.addf %x8, %x8 : f32
+    %x10 = arith.addf %x9, %x9 : f32
+    %r = arith.addf %x10, %x10 : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x20xf32>
+  %e7 = tensor.empty() : tensor<4x7x20xf32>
+  %p = linalg.softmax dimension(2) ins(%g6 : tensor<4x7x20xf32>) outs(%e7 : tensor<4x7x20xf32>) -> tensor<4x7x20xf32>
+  %c8 = arith.constant 0.0 : f32
+  %e9 = tensor.empty() : tensor<4x7x32xf32>
+  %f10 = linalg.fill ins(%c8 : f32) outs(%e9 : tensor<4x7x32xf32>) -> tensor<4x7x32xf32>
+  // expected-remark @below {{not raised to fi.attention: more than 256 operations change the scores}}
+  %g11 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, d, c)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<4x7x20xf32>, tensor<4x20x32xf32>) outs(%f10 : tensor<4x7x32xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x32xf32>
+  return %g11 : tensor<4x7x32xf32>
+}
+
+// -----
+
+func.func @doubled_often(%q: tensor<4x7x32xf32>, %k: tensor<4x20x32xf32>, %v: tensor<4x20x32xf32>) -> tensor<4x7x32xf32> {
+  %c1 = arith.constant 0.0 : f32
+  %e2 = tensor.empty() : tensor<4x7x20xf32>
+  %f3 = linalg.fill ins(%c1 : f32) outs(%e2 : tensor<4x7x20xf32>) -> tensor<4x7x20xf32>
+  %g4 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, c, d)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x7x32xf32>, tensor<4x20x32xf32>) outs(%f3 : tensor<4x7x20xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x20xf32>
+  %e5 = tensor.empty() : tensor<4x7x20xf32>
+  %g6 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%g4 : tensor<4x7x20xf32>) outs(%e5 : tensor<4x7x20xf32>) {
+  ^bb0(%i0: f32, %o: f32):
+    %x0 = arith.addf %i0, %i0 : f32
+    %x1 = arith.addf %x0, %x0 : f32
+    %x2 = arith.addf %x1, %x1 : f32
+    %x3 = arith.addf %x2, %x2 : f32
+    %x4 = arith.addf %x3, %x3 : f32
+    %x5 = arith.addf %x4, %x4 : f32
+    %x6 = arith.addf %x5, %x5 : f32
+    %x7 = arith.addf %x6, %x6 : f32
+    %x8 = arith.addf %x7, %x7 : f32
+    %x9 = arith.addf %x8, %x8 : f32
+    %x10 = arith.addf %x9, %x9 : f32
+    %x11 = arith.addf %x10, %x10 : f32
+    %x12 = arith.addf %x11, %x11 : f32
+    %x13 = arith.addf %x12, %x12 : f32
+    %x14 = arith.addf %x13, %x13 : f32
+    %x15 = arith.addf %x14, %x14 : f32
+    %x16 = arith.addf %x15, %x15 : f32
+    %x17 = arith.addf %x16, %x16 : f32
+    %x18 = arith.addf %x17, %x17 : f32
+    %x19 = arith.addf %x18, %x18 : f32
+    %x20 = arith.addf %x19, %x19 : f32
+    %x21 = arith.addf %x20, %x20 : f32
+    %x22 = arith.addf %x21, %x21 : f32
+    %x23 = arith.addf %x22, %x22 : f32
+    %x24 = arith.addf %x23, %x23 : f32
+    %x25 = arith.addf %x24, %x24 : f32
+    %x26 = arith.addf %x25, %x25 : f32
+    %x27 = arith.addf %x26, %x26 : f32
+    %x28 = arith.addf %x27, %x27 : f32
+    %x29 = arith.addf %x28, %x28 : f32
+    %x30 = arith.addf %x29, %x29 : f32
+    %x31 = arith.addf %x30, %x30 : f32
+    %x32 = arith.addf %x31, %x31 : f32
+    %x33 = arith.addf %x32, %x32 : f32
+    %x34 = arith.addf %x33, %x33 : f32
+    %x35 = arith.addf %x34, %x34 : f32
+    %x36 = arith.addf %x35, %x35 : f32
+    %x37 = arith.addf %x36, %x36 : f32
+    %x38 = arith.addf %x37, %x37 : f32
+    %x39 = arith.addf %x38, %x38 : f32
+    %x40 = arith.addf %x39, %x39 : f32
+    %x41 = arith.addf %x40, %x40 : f32
+    %x42 = arith.addf %x41, %x41 : f32
+    %x43 = arith.addf %x42, %x42 : f32
+    %x44 = arith.addf %x43, %x43 : f32
+    %x45 = arith.addf %x44, %x44 : f32
+    %x46 = arith.addf %x45, %x45 : f32
+    %x47 = arith.addf %x46, %x46 : f32
+    %x48 = arith.addf %x47, %x47 : f32
+    %x49 = arith.addf %x48, %x48 : f32
+    %x50 = arith.addf %x49, %x49 : f32
+    %x51 = arith.addf %x50, %x50 : f32
+    %x52 = arith.addf %x51, %x51 : f32
+    %x53 = arith.addf %x52, %x52 : f32
+    %x54 = arith.addf %x53, %x53 : f32
+    %x55 = arith.addf %x54, %x54 : f32
+    %x56 = arith.addf %x55, %x55 : f32
+    %x57 = arith.addf %x56, %x56 : f32
+    %x58 = arith.addf %x57, %x57 : f32
+    %x59 = arith.addf %x58, %x58 : f32
+    %x60 = arith.addf %x59, %x59 : f32
+    %x61 = arith.addf %x60, %x60 : f32
+    %x62 = arith.addf %x61, %x61 : f32
+    %r = arith.addf %x62, %x62 : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x20xf32>
+  %e7 = tensor.empty() : tensor<4x7x20xf32>
+  %p = linalg.softmax dimension(2) ins(%g6 : tensor<4x7x20xf32>) outs(%e7 : tensor<4x7x20xf32>) -> tensor<4x7x20xf32>
+  %c8 = arith.constant 0.0 : f32
+  %e9 = tensor.empty() : tensor<4x7x32xf32>
+  %f10 = linalg.fill ins(%c8 : f32) outs(%e9 : tensor<4x7x32xf32>) -> tensor<4x7x32xf32>
+  // expected-remark @below {{not raised to fi.attention: the scores are no products of queries and keys}}
+  %g11 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, d, c)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<4x7x20xf32>, tensor<4x20x32xf32>) outs(%f10 : tensor<4x7x32xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x7x32xf32>
+  return %g11 : tensor<4x7x32xf32>
+}
+
+// -----
+
+func.func @empty(%q: tensor<4x0x32xf32>, %k: tensor<4x20x32xf32>, %v: tensor<4x20x32xf32>) -> tensor<4x0x32xf32> {
+  %c1 = arith.constant 0.0 : f32
+  %e2 = tensor.empty() : tensor<4x0x20xf32>
+  %f3 = linalg.fill ins(%c1 : f32) outs(%e2 : tensor<4x0x20xf32>) -> tensor<4x0x20xf32>
+  %g4 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, c, d)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x0x32xf32>, tensor<4x20x32xf32>) outs(%f3 : tensor<4x0x20xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x0x20xf32>
+  %e5 = tensor.empty() : tensor<4x0x20xf32>
+  %p = linalg.softmax dimension(2) ins(%g4 : tensor<4x0x20xf32>) outs(%e5 : tensor<4x0x20xf32>) -> tensor<4x0x20xf32>
+  %c6 = arith.constant 0.0 : f32
+  %e7 = tensor.empty() : tensor<4x0x32xf32>
+  %f8 = linalg.fill ins(%c6 : f32) outs(%e7 : tensor<4x0x32xf32>) -> tensor<4x0x32xf32>
+  // expected-remark @below {{not raised to fi.attention: a dimension has size 0}}
+  %g9 = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (a, b, d)>, affine_map<(a, b, c, d) -> (a, d, c)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<4x0x20xf32>, tensor<4x20x32xf32>) outs(%f8 : tensor<4x0x32xf32>) {
+  ^bb0(%i0: f32, %i1: f32, %o: f32):
+    %m = arith.mulf %i0, %i1 : f32
+    %r = arith.addf %o, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<4x0x32xf32>
+  return %g9 : tensor<4x0x32xf32>
+}
+
+// -----
+
 // A gated layer has exponentials and products, too, and gets no remark.
 func.func @gate(%x: tensor<7x32xf32>, %g: tensor<32x64xf32>, %u: tensor<32x64xf32>, %d: tensor<64x32xf32>) -> tensor<7x32xf32> {
   %c1 = arith.constant 0.0 : f32
