@@ -269,6 +269,30 @@ int functionOccupancy(void *self, void *function, int32_t threads,
   return FI_DRIVER_OK;
 }
 
+int tensorMap(void *, const fi_driver_tensor *tensor, void *map) {
+  TensorMapConfig config;
+  using Type = TensorMapConfig::Type;
+  config.type = tensor->element == 1   ? Type::U8
+                : tensor->element == 2 ? Type::U16
+                : tensor->element == 4 ? Type::U32
+                                       : Type::U64;
+  using Swizzle = TensorMapConfig::Swizzle;
+  config.swizzle = tensor->swizzle == 128  ? Swizzle::Bytes128
+                   : tensor->swizzle == 64 ? Swizzle::Bytes64
+                   : tensor->swizzle == 32 ? Swizzle::Bytes32
+                                           : Swizzle::None;
+  config.rank = uint32_t(tensor->rank);
+  config.address = address(tensor->data);
+  for (int32_t d = 0; d < tensor->rank; ++d) {
+    config.dims[d] = uint64_t(tensor->sizes[d]);
+    config.box[d] = uint32_t(tensor->box[d]);
+    if (d > 0)
+      config.strides[d - 1] = uint64_t(tensor->strides[d]);
+  }
+  std::string error;
+  return done(encodeTensorMap(config, map, error), error);
+}
+
 int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
   EmulatorDriver &d = EmulatorDriver::of(self);
   std::lock_guard<std::mutex> lock(d.mutex);
@@ -344,6 +368,7 @@ const fi_driver *fi_emulator_driver(const char *chip, const char *options) {
   t.module_function = moduleFunction;
   t.function_shared = functionShared;
   t.function_occupancy = functionOccupancy;
+  t.tensor_map = tensorMap;
   t.launch = launchKernel;
   t.last_fault = faultOf;
   return &made.release()->table;

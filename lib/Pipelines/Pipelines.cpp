@@ -90,6 +90,7 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITilePlaceOperands());
   kernels.addPass(tile::createFITileAssignLayouts());
   kernels.addPass(tile::createFITileSplitRoles());
+  kernels.addPass(tile::createFITileTensorCopies());
   kernels.addPass(tile::createFITileRotate());
   kernels.addPass(tile::createFITilePipeline());
   kernels.addPass(tile::createFITileHoistWaits());

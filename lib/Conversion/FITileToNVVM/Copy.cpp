@@ -179,6 +179,8 @@ void NVVMLowering::storeChunk(const ChunkMap &chunks, Value words,
 }
 
 LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {
+  if (op.getTma())
+    return copyRowsByBoxes(op);
   const Argument &source = argumentOf(op.getSource());
   copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()),
            [&](Value row, int64_t, Value bytes) {
@@ -233,7 +235,11 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
   const Argument &pool = poolOf(op.getView(), op.getPart());
   OpBuilder::InsertionGuard guard(b);
-  if (op.getValid()) {
+  if (op.getTma()) {
+    // What follows is for tiles with the last key of a request.
+    if (failed(copyKVByBoxes(op)))
+      return failure();
+  } else if (op.getValid()) {
     auto branch = scf::IfOp::create(b, loc, scalar(op.getValid()),
                                     /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -288,7 +294,7 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
       return advance(origin, byKey(clampedKey(first, row), turn));
     });
   };
-  if (!run) {
+  if (!run || op.getTma()) {
     copyClamped();
     return success();
   }

@@ -101,6 +101,15 @@ Value NVVMLowering::assembly(Type result, StringRef text, StringRef constraints,
                                    /*operand_attrs=*/ArrayAttr())
       .getRes();
 }
+void NVVMLowering::instruct(StringRef text, StringRef constraints,
+                            ValueRange operands) {
+  LLVM::InlineAsmOp::create(b, loc, TypeRange(), operands, text, constraints,
+                            /*has_side_effects=*/true,
+                            /*is_align_stack=*/false,
+                            LLVM::tailcallkind::TailCallKind::None,
+                            /*asm_dialect=*/LLVM::AsmDialectAttr(),
+                            /*operand_attrs=*/ArrayAttr());
+}
 Value NVVMLowering::toIndex(Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
 }

@@ -661,7 +661,8 @@ bool fi::tile::isChecked(KernelOp kernel) {
   return kernel->getParentOfType<ModuleOp>()->hasAttr(kCheckedAttr);
 }
 
-static DictionaryAttr launchOf(KernelOp kernel) {
+static DictionaryAttr launchOf(KernelOp kernel,
+                               ArrayRef<Attribute> tensorMaps) {
   Builder b(kernel.getContext());
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
   SmallVector<NamedAttribute> entries = {
@@ -672,6 +673,9 @@ static DictionaryAttr launchOf(KernelOp kernel) {
       b.getNamedAttr("threads", b.getI64IntegerAttr(countThreads(kernel)))};
   if (isChecked(kernel))
     entries.push_back(b.getNamedAttr("faults", b.getBoolAttr(true)));
+  if (!tensorMaps.empty())
+    entries.push_back(
+        b.getNamedAttr("tensor_maps", b.getArrayAttr(tensorMaps)));
   return b.getDictionaryAttr(entries);
 }
 
@@ -731,10 +735,11 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
         kernel.emitOpError("expected a schedule with 'warps' [SCH4]");
         return signalPassFailure();
       }
-      launches[kernel.getSymName()] = launchOf(kernel);
       alignments[kernel.getSymName()] = getAlignments(kernel);
-      if (failed(NVVMLowering(kernel).run(shared)))
+      NVVMLowering lowering(kernel);
+      if (failed(lowering.run(shared)))
         return signalPassFailure();
+      launches[kernel.getSymName()] = launchOf(kernel, lowering.getRecipes());
       kernel.erase();
     }
     for (PackageOp package : module.getOps<PackageOp>())

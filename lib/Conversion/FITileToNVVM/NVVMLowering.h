@@ -41,6 +41,8 @@ public:
 
   /// Creates the function before the kernel.
   mlir::LogicalResult run(mlir::LLVM::GlobalOp shared);
+  /// The manifest's recipes of the tensor maps that it takes (docs/abi.md).
+  llvm::SmallVector<mlir::Attribute> getRecipes();
 
 private:
   using Value = mlir::Value;
@@ -290,6 +292,28 @@ private:
   LogicalResult lowerCopyRows(CopyRowsOp op);
   LogicalResult lowerCopyKV(CopyKVOp op);
 
+  //===--- Tensor copies (TensorCopy.cpp)
+  //----------------------------------===//
+
+  /// Boxes of an argument, as a parameter of the kernel describes them that the
+  /// runtime makes from a recipe.
+  struct TensorMap {
+    unsigned argument;
+    llvm::SmallVector<int64_t, 5> box; // by the argument's dimensions
+    Value parameter;
+  };
+  Value tensorMap(unsigned argument, ArrayRef<int64_t> box);
+  LogicalResult copyRowsByBoxes(CopyRowsOp op);
+  /// Only tiles that have no keys beyond the request's last.
+  LogicalResult copyKVByBoxes(CopyKVOp op);
+  /// Fills a buffer with boxes of `rows` rows and of 128 bytes: lane 0 of each
+  /// warp starts its share. `coordinatesOf` gets the number of a box's rows
+  /// (i32) and says where they begin, by the argument's dimensions.
+  LogicalResult
+  copyBoxes(Operation *op, mlir::TypedValue<BufType> buffer, unsigned argument,
+            ArrayRef<int64_t> box, int64_t rows,
+            llvm::function_ref<llvm::SmallVector<Value>(Value)> coordinatesOf);
+
   //===--- Products (Dot.cpp) ---------------------------------------------===//
 
   LogicalResult lowerDot(DotOp op);
@@ -325,6 +349,8 @@ private:
   //===--- Roles (Roles.cpp) ----------------------------------------------===//
 
   LogicalResult lowerRole(RoleOp op);
+  /// One lane of a warp arrives, for all.
+  void arriveOnce(Value barrier);
   /// By one thread, before roles begin.
   LogicalResult initBarriers();
   /// The value of the first lane, which all lanes of a warp have.
@@ -405,6 +431,9 @@ private:
   /// PTX text without side effects.
   Value assembly(mlir::Type result, llvm::StringRef text,
                  llvm::StringRef constraints, mlir::ValueRange operands);
+  /// PTX text that does something, and gives nothing.
+  void instruct(llvm::StringRef text, llvm::StringRef constraints,
+                mlir::ValueRange operands);
   Value index(int64_t value);
   Value i32(int64_t value);
   Value add(Value a, Value b);
@@ -443,6 +472,13 @@ private:
   /// Where a thread that copies keeps the mbarriers of the buffers that it has
   /// not told anybody of, the newest first; 0 where there are fewer.
   llvm::SmallVector<Value> untold;
+  /// The number of the warp in its role, which the assembler knows to be that
+  /// of all lanes.
+  Value uniformWarp;
+  llvm::SmallVector<TensorMap> tensorMaps;
+  /// Of channels that tensor copies fill: whether the buffer that is not
+  /// committed yet was filled by threads.
+  llvm::DenseMap<Value, Value> byThreads;
   mlir::LLVM::LLVMPointerType globalPointer, sharedPointer;
 
   llvm::SmallVector<Argument> arguments;

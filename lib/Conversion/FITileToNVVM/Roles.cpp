@@ -25,15 +25,14 @@ static constexpr int64_t kBarrierBytes = 8;
 /// Buffers whose copies are under way while the next ones are started.
 static constexpr int64_t kUntold = 2;
 
-/// Arrivals that end a phase of the mbarriers of a channel: of every thread
-/// that copies, and of every warp that reads.
+/// Arrivals that end a phase of the mbarriers of a channel: of every warp that
+/// copies, or that reads.
 static int64_t countArrivals(ChannelOp channel, Arrival arrival) {
   for (Operation *user : channel->getUsers()) {
     auto arrive = dyn_cast<ArriveOp>(user);
     if (!arrive || arrive.getArrival() != arrival)
       continue;
-    int64_t warps = arrive->getParentOfType<RoleOp>().getWarps();
-    return arrival == Arrival::Full ? warps * kLanes : warps;
+    return arrive->getParentOfType<RoleOp>().getWarps();
   }
   return 1;
 }
@@ -107,6 +106,8 @@ LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   entry.setInsertionPoint(
       UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
   untold.clear();
+  byThreads.clear();
+  uniformWarp = uniform(warp32);
   bool copies = op.walk([](ArriveOp arrive) {
                     return arrive.getArrival() == Arrival::Full
                                ? WalkResult::interrupt()
@@ -168,10 +169,21 @@ void NVVMLowering::tellCopies(ArrayRef<Value> places, int64_t later) {
     auto branch = scf::IfOp::create(b, loc, isOne, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value pointer = LLVM::IntToPtrOp::create(b, loc, sharedPointer, at);
-    NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), pointer, Value());
+    arriveOnce(LLVM::IntToPtrOp::create(b, loc, sharedPointer, at));
     LLVM::StoreOp::create(b, loc, i32(0), place);
   }
+}
+
+void NVVMLowering::arriveOnce(Value barrier) {
+  // What the other lanes have done, they have.
+  NVVM::SyncWarpOp::create(b, loc,
+                           arith::ConstantIntOp::create(b, loc, -1, 32));
+  Value first =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane32, i32(0));
+  auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, Value());
 }
 
 LogicalResult NVVMLowering::lowerAwait(AwaitOp op) {
@@ -195,6 +207,13 @@ LogicalResult NVVMLowering::lowerAwait(AwaitOp op) {
             .getRes();
     Value waits =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isOver, i32(0));
+    Value any = i32(0);
+    for (Value place : untold)
+      any = arith::OrIOp::create(
+          b, loc, any, LLVM::LoadOp::create(b, loc, b.getI32Type(), place));
+    waits = arith::AndIOp::create(
+        b, loc, waits,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, any, i32(0)));
     auto branch = scf::IfOp::create(b, loc, waits, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -226,19 +245,15 @@ LogicalResult NVVMLowering::lowerArrive(ArriveOp op) {
       LLVM::StoreOp::create(
           b, loc, LLVM::LoadOp::create(b, loc, b.getI32Type(), untold[i - 1]),
           untold[i]);
-    LLVM::StoreOp::create(b, loc,
-                          LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), *at),
-                          untold.front());
+    Value place = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), *at);
+    // Tensor copies have arrived when they began.
+    if (Value threads = byThreads.lookup(op.getChannel())) {
+      byThreads.erase(op.getChannel());
+      place = arith::SelectOp::create(b, loc, threads, place, i32(0));
+    }
+    LLVM::StoreOp::create(b, loc, place, untold.front());
     return success();
   }
-  // What the other lanes have read, they have.
-  NVVM::SyncWarpOp::create(b, loc,
-                           arith::ConstantIntOp::create(b, loc, -1, 32));
-  Value first =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane32, i32(0));
-  auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), *at, Value());
+  arriveOnce(*at);
   return success();
 }

@@ -440,13 +440,15 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
 /// In nanoseconds, as on one H200 whose multiprocessors hold two CTAs each:
 /// what a CTA gets of its memory and of its products then. Starting and ending
 /// an item take time of their own; so do counting, fences and the first load
-/// where pieces of a split tile meet, and loading each state.
+/// where pieces of a split tile meet, and loading each state. Where a tile has
+/// many rows its products take as long if a request has fewer.
 SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
   constexpr double kStateBytesPerNs = 20;
   // A CTA of warpgroups has a multiprocessor for itself.
   bool hasAll = schedule.getWgmma();
-  double bytesPerNs = hasAll ? 32 : 16, flopPerNs = hasAll ? 4500 : 1300;
-  constexpr int64_t kItemNs = 4000, kRowNs = 16, kMeetingNs = 2400;
+  double bytesPerNs = hasAll ? 32 : 16, flopPerNs = hasAll ? 5000 : 1300;
+  int64_t itemNs = hasAll ? 2500 : 4000, rowNs = hasAll ? 8 : 16;
+  constexpr int64_t kMeetingNs = 2400;
   auto number = [&](StringRef name, double value) {
     return b.getNamedAttr(
         name, b.getI64IntegerAttr(std::max<int64_t>(1, std::llround(value))));
@@ -456,12 +458,18 @@ SmallVector<NamedAttribute> AttentionStage::gpuCosts(ScheduleAttr schedule) {
     bits += view.getValueDim() * view.getValueType().getIntOrFloatBitWidth();
   int64_t keys = schedule.getTileKeys(), rows = schedule.getTileRows();
   // Many rows are several tiles, which find keys in the cache.
-  double loads = schedule.getMaxRows() ? 1 : 0.125;
+  bool isFew = schedule.getMaxRows();
+  double loads = isFew ? 1 : 0.125;
   double flop = 2.0 * keys * (view.getKeyDim() + view.getValueDim());
+  double rowCost = flop / flopPerNs;
   SmallVector<NamedAttribute> costs = {
-      number("item", kItemNs + kRowNs * rows),
-      number("tile", loads * keys * bits / 8 / bytesPerNs),
-      number("tile_row", flop / flopPerNs)};
+      number("item", itemNs + rowNs * rows),
+      number("tile", loads * keys * bits / 8 / bytesPerNs +
+                         (isFew ? 0 : rowCost * rows)),
+      b.getNamedAttr(
+          "tile_row",
+          b.getI64IntegerAttr(
+              isFew ? std::max<int64_t>(1, std::llround(rowCost)) : 0))};
   if (mergesItself(schedule))
     llvm::append_values(
         costs, number("slot_row", 4 * view.getValueDim() / kStateBytesPerNs),

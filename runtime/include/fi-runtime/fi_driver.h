@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define FI_DRIVER_VERSION 2
+#define FI_DRIVER_VERSION 3
 
 typedef enum fi_driver_result {
   FI_DRIVER_OK = 0,
@@ -75,12 +75,31 @@ typedef struct fi_driver_function {
   int64_t local;  /* spills and stack, of a thread */
 } fi_driver_function;
 
+/* A tensor and the boxes of it that kernels copy at once; dimensions begin with
+ * the innermost one, whose elements lie side by side. What a box has beyond the
+ * tensor is zeros. */
+typedef struct fi_driver_tensor {
+  const void *data; /* aligned to 16 bytes */
+  int32_t rank;     /* 1 to 5 */
+  int32_t element;  /* bytes: 1, 2, 4 or 8 */
+  int64_t sizes[5];
+  int64_t strides[5]; /* bytes; that of the innermost is not read */
+  int32_t box[5];
+  int32_t
+      swizzle; /* bytes of a row of a box in shared memory: 0, 32, 64, 128 */
+} fi_driver_tensor;
+
+#define FI_DRIVER_TENSOR_MAP_BYTES 128
+
 typedef struct fi_driver_launch {
   uint32_t grid[3], block[3];
   uint32_t shared; /* dynamic, in bytes */
   void *stream;
   const void *params; /* read before the function returns */
   size_t param_bytes;
+  /* The parameters: so many of 8 bytes, and so many tensor maps behind them,
+   * which begin at a multiple of 64 bytes. */
+  uint32_t slots, tensor_maps;
 } fi_driver_launch;
 
 /* What is known of the calling thread's last failure. */
@@ -150,6 +169,10 @@ typedef struct fi_driver {
   /* CTAs that a multiprocessor holds at once. */
   int (*function_occupancy)(void *self, void *function, int32_t threads,
                             size_t shared, int32_t *ctas);
+  /* The parameter of FI_DRIVER_TENSOR_MAP_BYTES bytes, at an address that is a
+   * multiple of 64, that describes a tensor to a kernel.
+   * FI_DRIVER_UNAVAILABLE where the driver knows of no such copies. */
+  int (*tensor_map)(void *self, const fi_driver_tensor *tensor, void *map);
   int (*launch)(void *self, void *function, const fi_driver_launch *launch);
   void (*last_fault)(void *self, fi_driver_fault *fault);
 } fi_driver;

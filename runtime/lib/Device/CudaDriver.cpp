@@ -131,6 +131,10 @@ struct Cuda {
 #define FI_DECLARE(member, symbol, parameters) Result(*member) parameters;
   FI_CUDA_FUNCTIONS(FI_DECLARE)
 #undef FI_DECLARE
+  Result (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *,
+                                   const uint64_t *, const uint64_t *,
+                                   const uint32_t *, const uint32_t *, int, int,
+                                   int, int) = nullptr;
   int version = 0; // 12040: CUDA 12.4
   fi_driver table = {};
   std::string why; // it cannot be used; else empty
@@ -470,8 +474,63 @@ int functionOccupancy(void *self, void *function, int32_t threads,
       ctas, function, threads, shared));
 }
 
+int tensorMap(void *self, const fi_driver_tensor *tensor, void *map) {
+  Cuda &cuda = Cuda::of(self);
+  if (!cuda.cuTensorMapEncodeTiled) {
+    lastText =
+        "the CUDA driver is too old for tensor copies: it has no function "
+        "'cuTensorMapEncodeTiled'; install a driver for CUDA 12.0 or "
+        "later";
+    return FI_DRIVER_UNAVAILABLE;
+  }
+  // Unsigned numbers of so many bytes: nothing is computed with them.
+  enum { ofBytes1 = 0, ofBytes2 = 1, ofBytes4 = 2, ofBytes8 = 4 };
+  int type = tensor->element == 1   ? ofBytes1
+             : tensor->element == 2 ? ofBytes2
+             : tensor->element == 4 ? ofBytes4
+                                    : ofBytes8;
+  uint64_t sizes[5], strides[5];
+  uint32_t box[5], steps[5];
+  for (int32_t d = 0; d < tensor->rank; ++d) {
+    sizes[d] = uint64_t(tensor->sizes[d]);
+    strides[d] = uint64_t(tensor->strides[d]);
+    box[d] = uint32_t(tensor->box[d]);
+    steps[d] = 1;
+  }
+  int swizzle = tensor->swizzle == 128  ? 3
+                : tensor->swizzle == 64 ? 2
+                : tensor->swizzle == 32 ? 1
+                                        : 0;
+  constexpr int noInterleave = 0, promoteTo128 = 2, fillZeros = 0;
+  return cuda.done(cuda.cuTensorMapEncodeTiled(
+      map, type, uint32_t(tensor->rank), const_cast<void *>(tensor->data),
+      sizes, strides + 1, box, steps, noInterleave, swizzle, promoteTo128,
+      fillZeros));
+}
+
 int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
   Cuda &cuda = Cuda::of(self);
+  if (launch->tensor_maps > 0) {
+    // In one buffer the driver does not put them where kernels look for them:
+    // it gets the parameters one by one.
+    constexpr size_t most = 512;
+    void *each[most];
+    if (launch->slots + launch->tensor_maps > most) {
+      lastText = "expected at most 512 parameters";
+      return FI_DRIVER_ERROR;
+    }
+    char *params = static_cast<char *>(const_cast<void *>(launch->params));
+    for (uint32_t i = 0; i < launch->slots; ++i)
+      each[i] = params + i * 8;
+    char *maps = params + launch->param_bytes -
+                 launch->tensor_maps * FI_DRIVER_TENSOR_MAP_BYTES;
+    for (uint32_t i = 0; i < launch->tensor_maps; ++i)
+      each[launch->slots + i] = maps + i * FI_DRIVER_TENSOR_MAP_BYTES;
+    return cuda.done(cuda.cuLaunchKernel(
+        function, launch->grid[0], launch->grid[1], launch->grid[2],
+        launch->block[0], launch->block[1], launch->block[2], launch->shared,
+        launch->stream, each, nullptr));
+  }
   size_t bytes = launch->param_bytes;
   void *extra[] = {reinterpret_cast<void *>(1), // the buffer
                    const_cast<void *>(launch->params),
@@ -520,6 +579,7 @@ Cuda::Cuda() {
   table.module_function = moduleFunction;
   table.function_shared = functionShared_;
   table.function_occupancy = functionOccupancy;
+  table.tensor_map = tensorMap;
   table.launch = launchKernel;
   table.last_fault = lastFault;
 
@@ -542,6 +602,9 @@ Cuda::Cuda() {
     missing = symbol;
   FI_CUDA_FUNCTIONS(FI_FIND)
 #undef FI_FIND
+  // Of CUDA 12.0: only some kernels ask for it.
+  cuTensorMapEncodeTiled = reinterpret_cast<decltype(cuTensorMapEncodeTiled)>(
+      dlsym(library, "cuTensorMapEncodeTiled"));
   if (missing) {
     why = std::string("the CUDA driver is too old: '") + path +
           "' has no function '" + missing +

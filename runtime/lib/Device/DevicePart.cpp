@@ -180,6 +180,8 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     made.stage = launch.stage;
     made.launch = int32_t(l);
     made.states = launch.slots > 0;
+    made.maps = shape.tensorMaps.data();
+    made.mapCount = uint32_t(shape.tensorMaps.size());
     made.tail.items =
         reinterpret_cast<const fi_item *>(memory) + launch.firstItem;
     made.tail.ranges = reinterpret_cast<const fi_key_range *>(memory + ranges);

@@ -42,6 +42,9 @@ struct DeviceLaunch {
   bool states;
   LaunchTail tail;
   fi_fault_log *log; // of a checked kernel, else null
+  /// Where kernels copy boxes; they belong to the manifest.
+  const TensorMapRecipe *maps;
+  uint32_t mapCount;
 };
 static_assert(offsetof(DeviceLaunch, log) ==
                   offsetof(DeviceLaunch, tail) + sizeof(LaunchTail),

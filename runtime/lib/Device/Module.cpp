@@ -115,8 +115,13 @@ fi_status findKernel(const fi_package &package, const Module &module,
 
 fi_status checkParams(const Manifest &m) {
   for (const Stage &stage : m.stages) {
-    size_t bytes =
-        (stageSlots(m, stage) + FI_GPU_TAIL_SLOTS + 1) * sizeof(int64_t);
+    size_t maps = 0;
+    for (const Body &body : stage.bodies)
+      maps = std::max(maps, body.launch.tensorMaps.size());
+    size_t slots = stageSlots(m, stage) + FI_GPU_TAIL_SLOTS + 1;
+    if (maps)
+      slots += tensorMapAlignment - 1 + maps * tensorMapSlots;
+    size_t bytes = slots * sizeof(int64_t);
     if (bytes > maxParamBytes)
       return fail(FI_UNSUPPORTED,
                   "%s: expected at most %zu bytes of kernel parameters, but "

@@ -132,6 +132,9 @@ public:
       size_t log = slots + FI_GPU_TAIL_SLOTS;
       if (launch.log)
         params[log++] = int64_t(reinterpret_cast<intptr_t>(launch.log));
+      made.slots = uint32_t(log);
+      made.tensor_maps = launch.mapCount;
+      FI_TRY(describeTensors(launch, log));
       made.grid[0] = launch.grid;
       made.block[0] = launch.threads;
       made.shared = launch.shared;
@@ -145,6 +148,74 @@ public:
   }
 
 private:
+  /// Tensors of which a kernel copies boxes: parameters after the first `used`.
+  /// What they say is what the slots of their buffers do.
+  fi_status describeTensors(const DeviceLaunch &launch, size_t &used) {
+    const fi_driver &driver = *plan.device->driver;
+    for (uint32_t i = 0; i < launch.mapCount; ++i) {
+      const TensorMapRecipe &recipe = launch.maps[i];
+      fi_driver_tensor tensor = {};
+      FI_TRY(describe(recipe, launch.stage, tensor));
+      used = (used + tensorMapAlignment - 1) / tensorMapAlignment *
+             tensorMapAlignment;
+      if (int result = driver.tensor_map(driver.self, &tensor, params + used))
+        return deviceFailed(*plan.device, result,
+                            ("run: operand '" + nameOf(recipe, launch.stage) +
+                             "': cannot be described to tensor copies")
+                                .c_str());
+      used += tensorMapSlots;
+    }
+    return FI_OK;
+  }
+
+  std::string nameOf(const TensorMapRecipe &recipe, int32_t stage) const {
+    const BufferRef &buffer = manifest.stages[stage].buffers[recipe.buffer];
+    return buffer.kind == BufferRef::ArgumentBuffer
+               ? manifest.arguments[buffer.index].name
+           : buffer.kind == BufferRef::ResultBuffer
+               ? manifest.results[buffer.index].name
+               : "a temporary of stage " + std::to_string(stage);
+  }
+
+  /// The innermost dimension comes first. One that has a single element, or
+  /// none, may have any stride: it gets one that is allowed.
+  fi_status describe(const TensorMapRecipe &recipe, int32_t stage,
+                     fi_driver_tensor &tensor) const {
+    constexpr int64_t mostStride = int64_t(1) << 40, strideUnit = 16,
+                      mostElements = int64_t(1) << 32;
+    const int64_t *slot = params + recipe.slot;
+    int64_t element = int64_t(dtypeSize(recipe.dtype));
+    tensor.data = reinterpret_cast<const void *>(intptr_t(slot[0]));
+    tensor.rank = recipe.rank;
+    tensor.element = int32_t(element);
+    tensor.swizzle = recipe.swizzle;
+    for (int32_t d = 0; d < recipe.rank; ++d) {
+      int32_t from = recipe.rank - 1 - d;
+      int64_t size = slot[1 + from];
+      int64_t stride = slot[1 + recipe.rank + from] * element;
+      tensor.sizes[d] = std::max<int64_t>(size, 1);
+      tensor.box[d] = recipe.box[from];
+      if (size <= 1)
+        stride = strideUnit;
+      tensor.strides[d] = stride;
+      bool allowed = d == 0 || (stride > 0 && stride < mostStride &&
+                                stride % strideUnit == 0);
+      if (!allowed || size > mostElements)
+        return fail(
+            FI_INVALID_RUN,
+            "run: operand '%s': expected at most %" PRId64
+            " elements, and a stride of a positive multiple of %" PRId64
+            " bytes below %" PRId64
+            ", in every dimension, which its kernels copy boxes of, but got "
+            "%" PRId64 " elements with a stride of %" PRId64
+            " bytes in dimension %d; copy it first, or compile with 'tma = 0' "
+            "in the schedule",
+            nameOf(recipe, stage).c_str(), mostElements, strideUnit, mostStride,
+            size, stride, from);
+    }
+    return FI_OK;
+  }
+
   size_t fillStage(const DevicePart &part, const StagePatches &stage) {
     std::copy_n(part.params.data() + stage.firstParam, stage.paramCount,
                 params);
@@ -190,7 +261,7 @@ private:
   const fi_value *values;
   const fi_tensor *results;
   char *workspace;
-  int64_t params[maxParamSlots + 1];
+  alignas(64) int64_t params[maxParamSlots + 1];
 };
 
 } // namespace

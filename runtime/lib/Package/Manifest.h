@@ -106,6 +106,18 @@ struct Cost {
   double item = 0, tile = 0, tileRow = 0, slotRow = 0, meeting = 0;
 };
 
+/// A parameter of a kernel that describes one of its stage's buffers, for
+/// copies of boxes of it by the hardware.
+struct TensorMapRecipe {
+  int32_t buffer = 0; // of the stage
+  int32_t rank = 0, dtype = 0;
+  size_t slot = 0; // the buffer's first among the stage's
+  int32_t swizzle = 0;
+  int32_t box[5] = {1, 1, 1, 1, 1}; // by the buffer's dimensions
+};
+/// Slots of 8 bytes of such a parameter; it begins at a multiple of 8 of them.
+constexpr size_t tensorMapSlots = 16, tensorMapAlignment = 8;
+
 /// How a kernel of a device is launched.
 struct LaunchShape {
   int32_t threads = 0;   // of a CTA
@@ -118,6 +130,8 @@ struct LaunchShape {
   bool emptyItems = false;
   /// It is checked: it has the log of faults as its last parameter.
   bool faults = false;
+  /// After all other parameters.
+  std::vector<TensorMapRecipe> tensorMaps;
 };
 
 struct Merge {

@@ -44,6 +44,8 @@ uint64_t sortKey(double cost, size_t index) {
 
 int64_t WorkListBuilder::piecesUnder(const Stage &stage, const Unit &unit,
                                      double limit) const {
+  if (unit.cut)
+    return unit.cut;
   const Body &body = stage.bodies[unit.body];
   double tile = body.cost.tile + body.cost.tileRow * unit.rowCount;
   if (limit <= 0 || !body.canSplit() || unit.tiles <= 1 || tile <= 0 ||
@@ -298,12 +300,7 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     if (tooFine || exceedsSlots(stage, body, limit))
       break;
     Dealt split = tryLimit(limit);
-    MergeCost merges = mergeCost(stage, body);
-    double share = merges.total / workers;
-    // CTAs by the hundred wait for the one that merges most.
-    if (onDevice)
-      share = std::max(share, merges.longest);
-    double longest = last(split) + share;
+    double longest = last(split) + mergeShare(stage, body, workers, onDevice);
     // Finer pieces mean more states and merges: only for a real gain.
     if (longest < (chosen > 0 ? finerGain : 1.0) * best) {
       best = longest;
@@ -312,9 +309,72 @@ double WorkListBuilder::chooseLimit(const Stage &stage, int32_t body,
     if (best <= goodBalance * average)
       break;
   }
+  if (onDevice && cutLastRound(stage, body, workers, last, best)) {
+    report.why = "the last round of row tiles would leave workers idle";
+    return 0;
+  }
   report.why = chosen > 0 ? "the longest worker would dominate"
                           : "splitting costs more than it balances";
   return chosen;
+}
+
+double WorkListBuilder::mergeShare(const Stage &stage, int32_t body,
+                                   int32_t workers, bool onDevice) const {
+  MergeCost merges = mergeCost(stage, body);
+  double share = merges.total / workers;
+  // CTAs by the hundred wait for the one that merges most.
+  return onDevice ? std::max(share, merges.longest) : share;
+}
+
+template <typename Last>
+bool WorkListBuilder::cutLastRound(const Stage &stage, int32_t body,
+                                   int32_t workers, const Last &last,
+                                   double best) {
+  // Lightest first: the last ones that are dealt.
+  order.clear();
+  int64_t members = 0;
+  for (size_t u = 0; u < units.size(); ++u)
+    if (isOf(units[u], body)) {
+      const Unit &unit = units[u];
+      double cost =
+          itemCost(stage.bodies[unit.body], unit.tiles, unit.rowCount);
+      order.push(~sortKey(cost, u) >> 32 << 32 | uint32_t(u));
+      members += unit.headCount;
+    }
+  int64_t rest = members % workers;
+  if (members < workers || rest == 0)
+    return false;
+  std::sort(order.begin(), order.end());
+  Buffer<uint32_t> cut;
+  int64_t taken = 0, mostPieces = INT32_MAX;
+  for (size_t i = 0; i < order.size() && taken < rest; ++i) {
+    const Unit &unit = units[uint32_t(order[i])];
+    cut.push(uint32_t(order[i]));
+    taken += unit.headCount;
+    mostPieces = std::min(mostPieces, unit.tiles);
+  }
+  auto set = [&](int64_t pieces) {
+    for (uint32_t u : cut)
+      units[u].cut = int32_t(pieces);
+  };
+  int64_t chosen = 0, fair = std::max<int64_t>(2, workers / taken);
+  for (int64_t pieces : {fair, fair + 1, 2 * fair}) {
+    if (pieces > mostPieces)
+      break;
+    set(pieces);
+    if (exceedsSlots(stage, body, 0))
+      break;
+    groupEvenly(stage, body, 0);
+    chunks.clear();
+    double longest = last(deal(body, workers)) +
+                     mergeShare(stage, body, workers, /*onDevice=*/true);
+    if (longest < finerGain * best) {
+      best = longest;
+      chosen = pieces;
+    }
+  }
+  set(chosen);
+  return chosen > 0;
 }
 
 /// Limits for all bodies. Threads do the bodies of a stage side by side; on a

@@ -149,6 +149,7 @@ private:
     int32_t headBegin, headCount;
     int32_t spanBegin, spanCount;
     int32_t firstPiece, pieces;
+    int32_t cut; // into so many pieces, whatever they cost; 0: as that says
     int64_t firstSlot;
     int64_t tiles;
     int64_t queryBegin, queryLength;
@@ -196,6 +197,14 @@ private:
   MergeCost mergeCost(const Stage &stage, int32_t body) const;
   double chooseLimit(const Stage &stage, int32_t body, int32_t workers,
                      const Module *device, StageReport &report);
+  /// Cuts the row tiles that would fill a part of the last round of workers
+  /// alone, so that their pieces fill it, if that ends before `best`.
+  template <typename Last>
+  bool cutLastRound(const Stage &stage, int32_t body, int32_t workers,
+                    const Last &last, double best);
+  /// All that bodies' pieces take, once the longest worker is done.
+  double mergeShare(const Stage &stage, int32_t body, int32_t workers,
+                    bool onDevice) const;
   void chooseLimits(const Stage &stage, int32_t stageIndex,
                     const Workers &workers, StageReport &report);
   void makePieces(const Stage &stage, SplitPolicy policy, WorkLists &out);

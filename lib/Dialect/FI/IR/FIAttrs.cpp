@@ -255,7 +255,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       {"tile_rows", -1}, {"tile_keys", -1}, {"mr", 0},         {"nr", 0},
       {"lanes", 1},      {"max_rows", 0},   {"stream", 0},     {"warps", 0},
       {"key_warps", 0},  {"stages", 0},     {"load_warps", 0}, {"wgmma", 0},
-      {"rotate", 0},     {"turns", 0}};
+      {"rotate", 0},     {"turns", 0},      {"tma", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -268,7 +268,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
               "stream, warps, key_warps, stages, load_warps, wgmma, rotate, "
-              "turns, but got '"
+              "turns, tma, but got '"
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
@@ -289,7 +289,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), fields[0].value, fields[1].value,
       fields[2].value, fields[3].value, fields[4].value, fields[5].value,
       fields[6].value, fields[7].value, fields[8].value, fields[9].value,
-      fields[10].value, fields[11].value, fields[12].value, fields[13].value);
+      fields[10].value, fields[11].value, fields[12].value, fields[13].value,
+      fields[14].value);
 }
 
 ScheduleAttr ScheduleAttr::withTiles(int64_t tileRows, int64_t tileKeys,
@@ -297,7 +298,7 @@ ScheduleAttr ScheduleAttr::withTiles(int64_t tileRows, int64_t tileKeys,
                                      int64_t stages) const {
   return get(getContext(), tileRows, tileKeys, getMr(), getNr(), getLanes(),
              getMaxRows(), getStream(), warps, keyWarps, stages, getLoadWarps(),
-             getWgmma(), getRotate(), getTurns());
+             getWgmma(), getRotate(), getTurns(), getTma());
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -318,6 +319,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
       printer << ", rotate = " << getRotate();
     if (getTurns())
       printer << ", turns = " << getTurns();
+    if (getTma())
+      printer << ", tma = " << getTma();
   }
   printer << ", lanes = " << getLanes();
   if (getMaxRows())
@@ -327,11 +330,13 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-LogicalResult ScheduleAttr::verify(
-    llvm::function_ref<InFlightDiagnostic()> emitError, int64_t tileRows,
-    int64_t tileKeys, int64_t mr, int64_t nr, int64_t lanes, int64_t maxRows,
-    int64_t stream, int64_t warps, int64_t keyWarps, int64_t stages,
-    int64_t loadWarps, int64_t wgmma, int64_t rotate, int64_t turns) {
+LogicalResult
+ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                     int64_t tileRows, int64_t tileKeys, int64_t mr, int64_t nr,
+                     int64_t lanes, int64_t maxRows, int64_t stream,
+                     int64_t warps, int64_t keyWarps, int64_t stages,
+                     int64_t loadWarps, int64_t wgmma, int64_t rotate,
+                     int64_t turns, int64_t tma) {
   auto inRange = [&](StringRef name, int64_t value, int64_t most) {
     if (value >= 1 && value <= most)
       return success();
@@ -367,6 +372,10 @@ LogicalResult ScheduleAttr::verify(
         return emitError() << "expected '" << name
                            << "' of 0 or 1, and 1 with 'wgmma' alone, but got "
                            << value << " [SCH1]";
+    if (tma != 0 && (tma != 1 || !loadWarps))
+      return emitError() << "expected 'tma' of 0 or 1, and 1 with 'load_warps' "
+                            "alone, but got "
+                         << tma << " [SCH1]";
     if (turns)
       return emitError() << "expected 'turns' of 0, since warpgroups that take "
                             "turns are not made yet, but got "
@@ -380,9 +389,9 @@ LogicalResult ScheduleAttr::verify(
                          << ", 'load_warps' = " << loadWarps << " [SCH1]";
   } else if (failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16))) {
     return failure();
-  } else if (loadWarps || wgmma || rotate || turns) {
+  } else if (loadWarps || wgmma || rotate || turns || tma) {
     return emitError()
-           << "expected 'load_warps', 'wgmma', 'rotate' and 'turns' "
+           << "expected 'load_warps', 'wgmma', 'rotate', 'turns' and 'tma' "
               "in a schedule with 'warps', but there are none "
               "[SCH1]";
   }

@@ -50,7 +50,8 @@ enum class AttrCode : uint64_t {
   Sum,
   Sigmoid,
   KVPart,
-  RoleSchedule
+  RoleSchedule,
+  TensorSchedule
 };
 
 /// Bits of a target's features.
@@ -379,9 +380,10 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           return success();
         })
         .Case([&](ScheduleAttr s) {
-          code(s.getLoadWarps() ? AttrCode::RoleSchedule
-               : s.getWarps()   ? AttrCode::WarpSchedule
-                                : AttrCode::Schedule);
+          code(s.getTma()         ? AttrCode::TensorSchedule
+               : s.getLoadWarps() ? AttrCode::RoleSchedule
+               : s.getWarps()     ? AttrCode::WarpSchedule
+                                  : AttrCode::Schedule);
           for (int64_t field :
                {s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
                 s.getLanes(), s.getMaxRows(), s.getStream()})
@@ -393,6 +395,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
             for (int64_t field :
                  {s.getLoadWarps(), s.getWgmma(), s.getRotate(), s.getTurns()})
               writer.writeSignedVarInt(field);
+          if (s.getTma())
+            writer.writeSignedVarInt(s.getTma());
           return success();
         })
         .Case([&](SplitAttr split) {
@@ -474,18 +478,20 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     }
     case AttrCode::Schedule:
     case AttrCode::WarpSchedule:
-    case AttrCode::RoleSchedule: {
-      int64_t fields[14] = {};
+    case AttrCode::RoleSchedule:
+    case AttrCode::TensorSchedule: {
+      int64_t fields[15] = {};
       size_t count = code == uint64_t(AttrCode::Schedule)       ? 7
                      : code == uint64_t(AttrCode::WarpSchedule) ? 10
-                                                                : 14;
+                     : code == uint64_t(AttrCode::RoleSchedule) ? 14
+                                                                : 15;
       for (int64_t &field : llvm::MutableArrayRef(fields).take_front(count))
         if (failed(reader.readSignedVarInt(field)))
           return {};
       return ScheduleAttr::getChecked(
           emitError, context, fields[0], fields[1], fields[2], fields[3],
           fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
-          fields[10], fields[11], fields[12], fields[13]);
+          fields[10], fields[11], fields[12], fields[13], fields[14]);
     }
     case AttrCode::Split: {
       int64_t keys;

@@ -213,7 +213,7 @@ ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
         op.getContext(), rows, keys, /*mr=*/0, /*nr=*/0, /*lanes=*/4,
         /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1,
         std::min(stages, kMostStages), kLoadWarps, /*wgmma=*/1, /*rotate=*/1,
-        /*turns=*/0);
+        /*turns=*/0, /*tma=*/chip->has(sm::Feature::Tma));
   }
   return {};
 }

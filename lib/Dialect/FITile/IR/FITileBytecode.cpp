@@ -20,7 +20,8 @@ using namespace fi::tile;
 
 /// Version 1: the first. Version 2: columns of rows that are loaded and stored.
 /// Version 3: roles, products of warpgroups, tiles by their order.
-static constexpr uint64_t kVersion = 3;
+/// Version 4: tensor copies.
+static constexpr uint64_t kVersion = 4;
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -126,6 +127,36 @@ LogicalResult ChannelOp::readProperties(DialectBytecodeReader &reader,
 void ChannelOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeOptionalAttribute(getProperties().offset);
   writer.writeOptionalAttribute(getProperties().barriers);
+}
+
+LogicalResult CopyRowsOp::readProperties(DialectBytecodeReader &reader,
+                                         OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(properties.group)))
+    return failure();
+  return isSince(reader, 4) ? reader.readOptionalAttribute(properties.tma)
+                            : success();
+}
+void CopyRowsOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeAttribute(getProperties().group);
+  writer.writeOptionalAttribute(getProperties().tma);
+}
+
+LogicalResult CopyKVOp::readProperties(DialectBytecodeReader &reader,
+                                       OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(properties.part)) ||
+      failed(reader.readSparseArray(
+          MutableArrayRef<int32_t>(properties.operandSegmentSizes))))
+    return failure();
+  return isSince(reader, 4) ? reader.readOptionalAttribute(properties.tma)
+                            : success();
+}
+void CopyKVOp::writeProperties(DialectBytecodeWriter &writer) {
+  writer.writeAttribute(getProperties().part);
+  writer.writeSparseArray(
+      ArrayRef<int32_t>(getProperties().operandSegmentSizes));
+  writer.writeOptionalAttribute(getProperties().tma);
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,9 +11,45 @@
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
+
+/// Tensor copies are those of a role, whose channels count their bytes, into
+/// rows of 128 bytes that are swizzled as tensor maps do.
+static LogicalResult verifyTensorCopy(Operation *op, BufType buffer) {
+  if (!op->getParentOfType<RoleOp>())
+    return op->emitOpError("expected 'via(tma)' in a role, whose channels "
+                           "count bytes, but got it outside of roles [TILE40]");
+  constexpr int64_t kRow = 128;
+  SmemAttr layout = buffer.getLayout();
+  int64_t bits = buffer.getElement().getIntOrFloatBitWidth();
+  if (layout.getPitch() != kRow || layout.getSwizzle() != kRow ||
+      buffer.getColumns() * bits % 128 != 0 || buffer.getRows() % 8 != 0)
+    return op->emitOpError("expected with 'via(tma)' a buffer of a multiple of "
+                           "8 rows of whole chunks of 16 bytes, in panels of "
+                           "128 bytes with a swizzle of 128, but got ")
+           << buffer << " [TILE40]";
+  return success();
+}
+
+/// What a box of a tensor map may have along a dimension.
+static constexpr int64_t kMostInBox = 256;
+
+int64_t CopyKVOp::getBoxRows() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  int64_t page = view.getPageSize(), rows = getBuffer().getType().getRows();
+  auto key = dyn_cast<BlockArgument>(getKey());
+  auto loop =
+      key ? dyn_cast<ForKeysOp>(key.getOwner()->getParentOp()) : ForKeysOp();
+  if (page == ShapedType::kDynamic || !loop || key.getArgNumber() != 0)
+    return 0;
+  if (page > 0)
+    rows = std::gcd(std::gcd(rows, page), loop.getStep());
+  return rows;
+}
 
 LogicalResult CopyRowsOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
@@ -26,6 +62,16 @@ LogicalResult CopyRowsOp::verify() {
   if (static_cast<int64_t>(getGroup()) < 1)
     return emitOpError("expected a group of at least 1 head, but got ")
            << getGroup() << " [TILE20]";
+  if (!getTma())
+    return success();
+  if (failed(verifyTensorCopy(*this, buffer)))
+    return failure();
+  int64_t group = getGroup(), rows = buffer.getRows();
+  if (rows % group != 0 || group > kMostInBox || rows / group > kMostInBox)
+    return emitOpError("expected with 'via(tma)' rows of at most ")
+           << kMostInBox << " whole tokens of at most " << kMostInBox
+           << " heads, but got " << rows << " rows of groups of " << group
+           << " [TILE40]";
   return success();
 }
 
@@ -37,6 +83,20 @@ LogicalResult CopyKVOp::verify() {
   if (buffer.getElement() != element || buffer.getColumns() != dim)
     return emitOpError("expected a buffer of rows of ")
            << dim << " x " << element << ", but got " << buffer << " [TILE21]";
+  if (!getTma())
+    return success();
+  if (failed(verifyTensorCopy(*this, buffer)))
+    return failure();
+  constexpr int64_t kMostDims = 5;
+  int64_t rows = getBoxRows();
+  if (getValid() || getEntries() || rows == 0 || rows % 8 != 0 ||
+      rows > kMostInBox || view.getPoolRank() > kMostDims)
+    return emitOpError("expected with 'via(tma)' all keys of a tile of a loop "
+                       "over keys, in pages of a known multiple of 8 or "
+                       "without pages, at most ")
+           << kMostInBox << " in each, of pools of at most " << kMostDims
+           << " dimensions, but got boxes of " << rows << " of "
+           << getView().getType() << " [TILE40]";
   return success();
 }
 

@@ -290,19 +290,21 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     rows, where the types allow it (SCH9). With `rotate = 1` those of a tile's keys and
     of the values of the tile before it are under way at the same time, and with
     `turns = 1` warpgroups would begin theirs one after the other: it is refused so far.
+    With `tma = 1` the warps that copy have the hardware do so, box by box, where whole
+    rows of a buffer lie in memory as a tensor map can say (TILE40).
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
     Example: `#fi.schedule<tile_rows = 128, tile_keys = 64, mr = 8, nr = 2, lanes = 16>`,
     `#fi.schedule<tile_rows = 128, tile_keys = 64, warps = 4, stages = 2, lanes = 4>`,
-    `#fi.schedule<tile_rows = 128, tile_keys = 128, warps = 8, load_warps = 4, stages = 2, wgmma = 1, lanes = 4>`
+    `#fi.schedule<tile_rows = 128, tile_keys = 128, warps = 8, load_warps = 4, stages = 2, wgmma = 1, tma = 1, lanes = 4>`
   }];
   let parameters = (ins
       "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr, "int64_t":$nr,
       "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream,
       "int64_t":$warps, "int64_t":$keyWarps, "int64_t":$stages,
       "int64_t":$loadWarps, "int64_t":$wgmma, "int64_t":$rotate,
-      "int64_t":$turns);
+      "int64_t":$turns, "int64_t":$tma);
   let builders = [
     AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
                      "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
@@ -310,12 +312,12 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
                      "int64_t":$stages),
                 [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
                                 maxRows, stream, warps, keyWarps, stages, 0,
-                                0, 0, 0); }]>,
+                                0, 0, 0, 0); }]>,
     AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
                      "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
                      "int64_t":$stream),
                 [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
-                                maxRows, stream, 0, 0, 0, 0, 0, 0, 0); }]>
+                                maxRows, stream, 0, 0, 0, 0, 0, 0, 0, 0); }]>
   ];
   let extraClassDeclaration = [{
     /// The same with tiles of other sizes.

@@ -204,17 +204,20 @@ def FITile_CopyRowsOp : FITile_Op<"copy_rows", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts a copy of an item's packed rows to a buffer";
   let description = [{
-    Rows as in `fi_tile.load_rows`.
+    Rows as in `fi_tile.load_rows`. `via(tma)`: by tensor copies, boxes of memory that
+    the hardware moves; rows beyond the request's are any then (TILE40).
 
-    Example: `fi_tile.copy_rows %q[%it] to %b group 4 : memref<?x32x128xf16>, !fi_tile.buf<...>`
+    Example: `fi_tile.copy_rows %q[%it] to %b group 4 via(tma) : memref<?x32x128xf16>, !fi_tile.buf<...>`
   }];
   let arguments = (ins AnyMemRef:$source, FITile_ItemType:$item,
-                       FITile_BufType:$buffer, I64Attr:$group);
+                       FITile_BufType:$buffer, I64Attr:$group, UnitAttr:$tma);
   let assemblyFormat = [{
-    $source `[` $item `]` `to` $buffer `group` $group attr-dict `:` type($source)
+    $source `[` $item `]` `to` $buffer `group` $group (`via` `(` `tma` `)` $tma^)?
+    attr-dict `:` type($source)
     `,` qualified(type($buffer))
   }];
   let hasVerifier = 1;
+  let useCustomPropertiesEncoding = 1;
 }
 
 def FITile_CopyKVOp : FITile_Op<"copy_kv", [
@@ -222,19 +225,28 @@ def FITile_CopyKVOp : FITile_Op<"copy_kv", [
   let summary = "starts a copy of keys or values to a buffer";
   let description = [{
     Rows as in `fi_tile.load_kv`; nothing is copied where `valid` is given and false.
+    `via(tma)`: tiles whose keys are all of the request by tensor copies, boxes of
+    memory that the hardware moves; the others by the threads (TILE40).
 
-    Example: `fi_tile.copy_kv keys %kv[%it, %t] to %b : !kv, !fi_tile.buf<...>`
+    Example: `fi_tile.copy_kv keys %kv[%it, %t] to %b via(tma) : !kv, !fi_tile.buf<...>`
   }];
   let arguments = (ins FI_KVPartAttr:$part, FI_AnyKVView:$view,
                        FITile_ItemType:$item, Index:$key,
                        FITile_BufType:$buffer, Optional<I1>:$valid,
-                       Optional<FITile_EntriesType>:$entries);
+                       Optional<FITile_EntriesType>:$entries, UnitAttr:$tma);
   let assemblyFormat = [{
     custom<EnumKeyword>($part) $view `[` $item `,` $key `]` `to` $buffer
     (`if` $valid^)? (`entries` `(` $entries^ `:` qualified(type($entries)) `)`)?
-    attr-dict `:` qualified(type($view)) `,` qualified(type($buffer))
+    (`via` `(` `tma` `)` $tma^)? attr-dict `:` qualified(type($view)) `,`
+    qualified(type($buffer))
+  }];
+  let extraClassDeclaration = [{
+    /// Keys that lie one after another in memory wherever a tile begins: a page's,
+    /// or all of the tile's; 0 where that is not known.
+    int64_t getBoxRows();
   }];
   let hasVerifier = 1;
+  let useCustomPropertiesEncoding = 1;
 }
 
 def FITile_LocateOp : FITile_Op<"locate", [MemoryEffects<[MemRead]>]> {

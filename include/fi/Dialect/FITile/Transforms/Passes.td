@@ -286,6 +286,28 @@ def FITileSplitRoles : Pass<"fi-tile-split-roles", "::fi::tile::KernelOp"> {
   let dependentDialects = ["::fi::tile::FITileDialect"];
 }
 
+def FITileTensorCopies : Pass<"fi-tile-tensor-copies", "::fi::tile::KernelOp"> {
+  let summary = "Have the hardware copy boxes of memory";
+  let description = [{
+    With `tma` in the schedule, copies of a role become tensor copies where a tensor map
+    can say what they read: queries whose heads fill whole tokens of a tile, keys and
+    values that lie in pages of a multiple of 8, or without pages. One lane of each
+    warp then starts a few boxes instead of every lane many chunks. What cannot be read
+    so is left to the threads, with a remark.
+
+    Numeric effect: none.
+
+    ```mlir
+    fi_tile.copy_kv keys %kv[%it, %t] to %f : !kv, !b
+    ```
+    becomes
+    ```mlir
+    fi_tile.copy_kv keys %kv[%it, %t] to %f via(tma) : !kv, !b
+    ```
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
 def FITileRotate : Pass<"fi-tile-rotate", "::fi::tile::KernelOp"> {
   let summary = "Multiply keys of a tile beside values of the one before";
   let description = [{
