@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Schedules with `load_warps`, `wgmma` and `rotate`: warps that copy and warps
-// that multiply meet in mbarriers, and products are under way while weights are
-// computed. The interpreter of level 2 and the emulator, which ends copies and
-// products early or late by its seed, equal the reference.
+// Schedules with `load_warps`, `wgmma`, `rotate` and `tma`: warps that copy, or
+// have boxes copied, and warps that multiply meet in mbarriers, and products
+// are under way while weights are computed. The interpreter of level 2 and the
+// emulator, which ends copies and products early or late by its seed, equal the
+// reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +23,12 @@ namespace {
 
 /// Rows are 64 for each warpgroup.
 struct Tiles {
-  int64_t groups, keys, stages, rotate;
+  int64_t groups, keys, stages, rotate, tma = 1;
 };
 void PrintTo(Tiles tiles, std::ostream *os) {
   *os << 64 * tiles.groups << 'x' << tiles.keys << ", " << tiles.stages
-      << " stages" << (tiles.rotate ? ", rotated" : "");
+      << " stages" << (tiles.rotate ? ", rotated" : "")
+      << (tiles.tma ? ", tensor copies" : "");
 }
 
 constexpr Tiles kTiles = {1, 32, 2, 1};
@@ -38,7 +40,7 @@ std::string schedules(Tiles tiles) {
          ", warps = " + std::to_string(4 * tiles.groups) +
          ", load_warps = 4, stages = " + std::to_string(tiles.stages) +
          ", wgmma = 1, rotate = " + std::to_string(tiles.rotate) +
-         ", lanes = 4>])";
+         ", tma = " + std::to_string(tiles.tma) + ", lanes = 4>])";
 }
 
 AttentionText attention(const std::string &element, Tiles tiles) {
@@ -85,14 +87,16 @@ INSTANTIATE_TEST_SUITE_P(
                                      Tiles{1, 48, 3, 0}, Tiles{2, 32, 1, 1},
                                      Tiles{2, 64, 2, 0}, Tiles{2, 128, 2, 1},
                                      Tiles{3, 16, 2, 0}, Tiles{3, 96, 2, 1},
-                                     Tiles{3, 64, 4, 1})));
+                                     Tiles{3, 64, 4, 1}, Tiles{1, 48, 3, 1, 0},
+                                     Tiles{2, 32, 1, 0, 0},
+                                     Tiles{3, 64, 4, 1, 0})));
 
 /// Copies and products that are done early and late, warps in other orders.
 TEST(GPUHopperOrders, Seeds) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     Tiles tiles = {int64_t(1 + seed % 2), 32, int64_t(1 + seed % 3),
-                   int64_t(seed % 4 != 0)};
+                   int64_t(seed % 4 != 0), int64_t(seed % 3 != 0)};
     Case(attention("f16", tiles).get(), {{1, 37}, {23, 70}, {40, 150}, {2, 0}})
         .on(emulate(seed))
         .check({{3, SplitChoice::None}});
@@ -107,7 +111,8 @@ TEST(GPUHopperOrders, ManyItemsAWorker) {
     requests.push_back({2, keys});
   for (int64_t rotate : {0, 1})
     for (int64_t stages : {1, 2, 3})
-      Case(attention("f16", {1, 32, stages, rotate}).get(), requests)
+      Case(attention("f16", {1, 32, stages, rotate, stages % 2}).get(),
+           requests)
           .on(emulate(stages))
           .check({{1, SplitChoice::None}});
 }
@@ -146,6 +151,17 @@ INSTANTIATE_TEST_SUITE_P(
                   t.isHND = false;
                 }},
         Variant{"page16_nhd", [](AttentionText &t) { t.isHND = false; }},
+        Variant{"page8_fused",
+                [](AttentionText &t) {
+                  t.isFused = true;
+                  t.page = 8;
+                }},
+        Variant{"page64", [](AttentionText &t) { t.page = 64; }},
+        Variant{"page24_nhd",
+                [](AttentionText &t) {
+                  t.page = 24;
+                  t.isHND = false;
+                }},
         Variant{"any_page", [](AttentionText &t) { t.isPageDynamic = true; }},
         Variant{"fused",
                 [](AttentionText &t) {

@@ -32,8 +32,8 @@ Value NVVMLowering::tensorMap(unsigned argument, ArrayRef<int64_t> box) {
       return known.parameter;
   SmallVector<DictionaryAttr> attributes;
   for (unsigned i = 0, n = function.getNumArguments(); i < n; ++i)
-    attributes.push_back(mlir::function_interface_impl::getArgAttrDict(
-        function, i));
+    attributes.push_back(
+        mlir::function_interface_impl::getArgAttrDict(function, i));
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   LLVM::LLVMFunctionType type = function.getFunctionType();
   SmallVector<Type> types(type.getParams());
@@ -72,9 +72,8 @@ LogicalResult NVVMLowering::copyBoxes(
   if (!slot)
     return op->emitOpError("expected a buffer of a channel: run "
                            "fi-tile-lower-channels");
-  FailureOr<Value> barrier =
-      barrierOf(op, slot.getChannel(), toI32(scalar(slot.getNumber())),
-                Arrival::Full);
+  FailureOr<Value> barrier = barrierOf(
+      op, slot.getChannel(), toI32(scalar(slot.getNumber())), Arrival::Full);
   if (failed(barrier))
     return failure();
   BufType type = buffer.getType();
@@ -104,15 +103,14 @@ LogicalResult NVVMLowering::copyBoxes(
     expected = arith::SelectOp::create(
         b, loc, more, i32((units / warps + 1) * unitBytes), expected);
   }
-  instruct(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
-      {*barrier, expected});
+  instruct("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+           "r,r,~{memory}", {*barrier, expected});
   for (int64_t turn = 0; turn * warps < units; ++turn) {
     OpBuilder::InsertionGuard inner(b);
     Value unit = add32(warp, turn * warps);
     if ((turn + 1) * warps > units) {
-      Value wanted = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::ult, unit, i32(units));
+      Value wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                           unit, i32(units));
       auto some = scf::IfOp::create(b, loc, wanted, /*withElseRegion=*/false);
       b.setInsertionPointToStart(some.thenBlock());
     }
@@ -187,8 +185,8 @@ LogicalResult NVVMLowering::copyKVByBoxes(CopyKVOp op) {
   // The view's address arithmetic, with strides of 1 in one dimension and of 0
   // in all others, says where a row lies in that dimension.
   auto coordinatesOf = [&](Value run) {
-    Value key = add(first, fromI32(arith::MulIOp::create(b, loc, run,
-                                                         i32(rows))));
+    Value key =
+        add(first, fromI32(arith::MulIOp::create(b, loc, run, i32(rows))));
     if (view.getPageSize() > 0)
       key = mul(divide(key, rows), rows);
     SmallVector<Value> coordinates;
@@ -200,8 +198,7 @@ LogicalResult NVVMLowering::copyKVByBoxes(CopyKVOp op) {
       where.strides = strides;
       auto lookup = [&](Value entryIndex) -> Value {
         if (!entry)
-          entry =
-              fromI32(loadEntry(op.getView(), op.getPart(), entryIndex));
+          entry = fromI32(loadEntry(op.getView(), op.getPart(), entryIndex));
         return entry;
       };
       where.lookup = lookup;

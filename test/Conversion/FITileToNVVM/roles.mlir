@@ -14,18 +14,18 @@
 // A lane has 65536 / 384 registers, 168 by eights, as the kernel begins.
 // CHECK-LABEL: llvm.func @roles
 // CHECK-SAME: nvvm.reqntid = array<i32: 384>
-// The first thread initialises the mbarriers: full ones with the 128 threads that copy,
-// empty ones with the 8 warps that read.
+// The first thread initialises the mbarriers: full ones with the 4 warps that copy,
+// empty ones with the 8 that read.
 // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[TID]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
 // CHECK-NEXT: arith.addi %[[BASE:.*]], %c65536_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK-NEXT: arith.addi %[[BASE]], %c65544_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK-NEXT: arith.addi %[[BASE]], %c65552_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK-NEXT: nvvm.fence.mbarrier.init
@@ -52,6 +52,7 @@ fi_tile.kernel @roles(%q: memref<?x2x128xf16>, %o: memref<?x2x64xf32>, %work: !f
       // CHECK: nvvm.cp.async.commit.group
       // CHECK: nvvm.cp.async.wait.group 2
       // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+      // CHECK: nvvm.bar.warp.sync
       // CHECK: nvvm.mbarrier.arrive
       // CHECK-COUNT-8: nvvm.cp.async.shared.global
       // CHECK: nvvm.cp.async.commit.group

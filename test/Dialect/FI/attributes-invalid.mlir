@@ -72,7 +72,7 @@ func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----
 
-// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, load_warps, wgmma, rotate, turns, but got 'rows'}}
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, load_warps, wgmma, rotate, turns, tma, but got 'rows'}}
 func.func private @f() attributes {a = #fi.schedule<rows = 3>}
 
 // -----
@@ -147,6 +147,16 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 
 
 // -----
 
+// expected-error @+1 {{expected 'tma' of 0 or 1, and 1 with 'load_warps' alone, but got 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, tma = 2>}
+
+// -----
+
+// expected-error @+1 {{expected 'tma' of 0 or 1, and 1 with 'load_warps' alone, but got 1 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, tma = 1>}
+
+// -----
+
 // expected-error @+1 {{expected with 'wgmma' warpgroups of four warps, with 16 'tile_rows' each, and warps that load for them, but got 'warps' = 4, 'tile_rows' = 64, 'load_warps' = 0 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, wgmma = 1>}
 
@@ -167,7 +177,7 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 
 
 // -----
 
-// expected-error @+1 {{expected 'load_warps', 'wgmma', 'rotate' and 'turns' in a schedule with 'warps', but there are none [SCH1]}}
+// expected-error @+1 {{expected 'load_warps', 'wgmma', 'rotate', 'turns' and 'tma' in a schedule with 'warps', but there are none [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1, load_warps = 4>}
 
 // -----

@@ -654,3 +654,44 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   }
   fi_tile.return
 }
+
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #smem>
+fi_tile.kernel @k(%q: memref<?x2x64xf16>, %w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.acquire %c : !chan
+    // expected-error @below {{'fi_tile.copy_rows' op expected 'via(tma)' in a role, whose channels count bytes, but got it outside of roles [TILE41]}}
+    fi_tile.copy_rows %q[%it] to %b group 1 via(tma) : memref<?x2x64xf16>, !buf
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 1>
+#smem = #fi_tile.smem<pitch = 128, swizzle = 128>
+!kv = !fi.paged_kv<12x2x64xf16, NHD>
+!k = memref<?x12x2x64xf16>
+!chan = !fi_tile.chan<16x64xf16, #smem, depth = 1>
+!buf = !fi_tile.buf<16x64xf16, #smem>
+fi_tile.kernel @k(%k: !k, %pages: memref<?xi32>, %w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !chan
+  %kv = fi_tile.view %k, %k pages(%pages : memref<?xi32>) : !k, !k -> !kv
+  fi_tile.role @load warps 4 {
+    fi_tile.for_items %it in %w {
+      fi_tile.for_keys %t in %it all step 16 {
+        %b = fi_tile.acquire %c : !chan
+        // expected-error @below {{'fi_tile.copy_kv' op expected with 'via(tma)' all keys of a tile of a loop over keys, in pages of a known multiple of 8 or without pages, at most 256 in each, of pools of at most 5 dimensions, but got boxes of 4 of '!fi.paged_kv<12x2x64xf16, NHD>' [TILE41]}}
+        fi_tile.copy_kv keys %kv[%it, %t] to %b via(tma) : !kv, !buf
+        fi_tile.yield
+      }
+    }
+  }
+  fi_tile.return
+}

@@ -55,7 +55,7 @@ fi_tile.kernel @channels(%q: memref<?x32x64xf16>, %k: memref<?x8x16x64xf16>, %v:
     %free = fi_tile.acquire %c : !chan
     // CHECK: fi_tile.copy_kv keys %{{.*}}[%{{.*}}, %[[KEY]]] to %[[FREE]] if %[[VALID]] : !kv, !buf
     fi_tile.copy_kv keys %kv[%it, %key] to %free if %valid : !kv, !buf
-    // CHECK: fi_tile.copy_kv values %{{.*}}[%{{.*}}, %[[KEY]]] to %[[FREE]] : !kv, !buf
+    // CHECK: fi_tile.copy_kv values %{{.*}}[%{{.*}}, %[[KEY]]] to %[[FREE]] : !kv, !buf{{$}}
     fi_tile.copy_kv values %kv[%it, %key] to %free : !kv, !buf
     // CHECK: fi_tile.copy_rows %q[%{{.*}}] to %[[FREE]] group 4 : memref<?x32x64xf16>, !buf
     fi_tile.copy_rows %q[%it] to %free group 4 : memref<?x32x64xf16>, !buf

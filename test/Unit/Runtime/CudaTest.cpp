@@ -215,4 +215,60 @@ TEST(Cuda, Refuses) {
             "memory of device 1; copy it, or plan for that device");
 }
 
+/// Tensors are described as the driver's function takes them, and kernels with
+/// such parameters get all of theirs one by one.
+std::string describeAndLaunch() {
+  fi_device *device = nullptr;
+  if (fi_device_open(nullptr, 0, &device) != FI_OK)
+    return fi_last_error();
+  const fi_driver *driver = fi_device_driver(device);
+  fi_driver_tensor tensor = {};
+  alignas(64) uint64_t params[8 + 16] = {1, 2, 3};
+  tensor.data = params;
+  tensor.rank = 3;
+  tensor.element = 2;
+  tensor.swizzle = 128;
+  for (int d = 0; d < 3; ++d) {
+    tensor.sizes[d] = 10 + d;
+    tensor.strides[d] = 160 * d;
+    tensor.box[d] = 4 + d;
+  }
+  if (driver->tensor_map(driver->self, &tensor, params + 8))
+    return "tensor_map";
+  const uint64_t *map = params + 8;
+  uint64_t step = uint64_t(1) << 32;
+  const uint64_t expected[] = {uint64_t(uintptr_t(params)),
+                               1 | 3 << 8 | 2 << 16,
+                               10,
+                               4 | step,
+                               160,
+                               11,
+                               5 | step,
+                               320,
+                               12,
+                               6 | step};
+  for (int i = 0; i < 10; ++i)
+    if (map[i] != expected[i])
+      return "map " + std::to_string(i) + ": " + std::to_string(map[i]);
+  fi_driver_launch launch = {};
+  launch.params = params;
+  launch.param_bytes = sizeof(params);
+  launch.slots = 3;
+  launch.tensor_maps = 1;
+  if (driver->launch(driver->self, nullptr, &launch))
+    return "launch";
+  void *fake = dlopen(FI_FAKE_CUDA_LIBRARY, RTLD_NOW);
+  auto each = static_cast<void **>(dlsym(fake, "fake_cuda_each"));
+  for (int i = 0; i < 3; ++i)
+    if (each[i] != params + i)
+      return "parameter " + std::to_string(i);
+  std::string said = each[3] == params + 8 ? "described" : "the map";
+  fi_device_release(device);
+  return said;
+}
+
+TEST(Cuda, TensorMaps) {
+  EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "", describeAndLaunch), "described");
+}
+
 } // namespace

@@ -109,7 +109,7 @@ TEST_F(DeviceErrors, Devices) {
   old.version = 7;
   EXPECT_EQ(fi_device_open(&old, 0, &device), FI_INVALID_ARGUMENT);
   EXPECT_STREQ(fi_last_error(),
-               "device: driver: expected a table of version 2, but got 7; "
+               "device: driver: expected a table of version 3, but got 7; "
                "build both against the same fi_driver.h");
   FakeDriver none;
   none.devices.clear();
@@ -217,6 +217,28 @@ TEST_F(DeviceErrors, Manifests) {
   EXPECT_EQ(with("/stages/0/bodies/0/launch/grid", "tiles"),
             "manifest.stages[0].bodies[0].launch.grid: expected 'items' or "
             "'persistent', but got \"tiles\"");
+  json map = {{"buffer", 3}, {"box", {16, 1, 4}}, {"swizzle", 128}};
+  auto withMap = [&](const char *member, json value) {
+    json changed = map;
+    changed[member] = std::move(value);
+    std::string text =
+        with("/stages/0/bodies/0/launch/tensor_maps", json::array({changed}));
+    const std::string where =
+        "manifest.stages[0].bodies[0].launch.tensor_maps[0].";
+    EXPECT_EQ(text.substr(0, where.size()), where);
+    return text.substr(std::min(text.size(), where.size()));
+  };
+  EXPECT_EQ(withMap("buffer", 99),
+            "buffer: expected an integer from 0 to 6, but got 99");
+  EXPECT_EQ(withMap("buffer", 0),
+            "buffer: expected a tensor, not a scalar, but got 0");
+  EXPECT_EQ(withMap("box", {16, 1}),
+            "box: expected a size for each of the buffer's dimensions, at most "
+            "5, but got [16,1]");
+  EXPECT_EQ(withMap("box", {16, 1, 257}),
+            "box[2]: expected an integer from 1 to 256, but got 257");
+  EXPECT_EQ(withMap("swizzle", 96),
+            "swizzle: expected 0, 32, 64 or 128 bytes, but got 96");
   EXPECT_EQ(with("/stages/0/bodies/0/scratch", 64),
             "manifest.stages[0].bodies[0].scratch: expected an integer from 0 "
             "to 0, but got 64");
@@ -331,6 +353,29 @@ TEST_F(DeviceErrors, Runs) {
                 FI_INVALID_RUN, [] {}, gpu.driver.foreignStream),
             "run: stream: fake device 0 (Fake A100): a stream of another "
             "device");
+  // What kernels copy boxes of has to be what a tensor map can say.
+  json mapped = manifest;
+  for (json &body : mapped["stages"][0]["bodies"])
+    body["launch"]["tensor_maps"] =
+        json::array({{{"buffer", 3}, {"box", {16, 1, 4}}, {"swizzle", 128}}});
+  gpu.open(mapped);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  int64_t still[] = {0, 8, 1};
+  EXPECT_EQ(run(FI_INVALID_RUN, [&] { query().strides = still; }),
+            "run: operand 'q': expected at most 4294967296 elements, and a "
+            "stride of a positive multiple of 16 bytes below 1099511627776, in "
+            "every dimension, which its kernels copy boxes of, but got 4 "
+            "elements with a stride of 0 bytes in dimension 0; copy it first, "
+            "or compile with 'tma = 0' in the schedule");
+  EXPECT_EQ(run(FI_UNSUPPORTED,
+                [&] {
+                  gpu.driver.failOn("tensor_map", FI_DRIVER_UNAVAILABLE,
+                                    "too old");
+                }),
+            "run: operand 'q': cannot be described to tensor copies: fake "
+            "device 0 (Fake A100): too old");
+  gpu.driver.failOn("", 0, "");
+  gpu.open(manifest);
   alignas(64) static char elsewhere[1 << 16];
   EXPECT_EQ(run(FI_INVALID_RUN, [&] { workspace = elsewhere; }),
             "run: workspace: expected memory of device 0 (Fake A100), but got "

@@ -281,6 +281,92 @@ TEST_F(Device, SplitsFillTheDevice) {
   }
 }
 
+/// Row tiles that would fill a part of the last round of CTAs alone are cut, so
+/// that their pieces fill it.
+TEST_F(Device, CutsTheLastRound) {
+  gpu.driver.devices[0].multiprocessors = 132;
+  gpu.driver.occupancy = 1;
+  fi_device_release(gpu.device);
+  gpu.device = nullptr;
+  FakeProgram wide = program;
+  wide.kvHeads = 8;
+  wide.group = 4;
+  wide.page = 16;
+  wide.bodies = {{192, 64, -1, 0, 100, 100, 0}};
+  wide.mask = nullptr;
+  struct {
+    int64_t tokens;
+    size_t items;
+    double item; // what each costs beside its tiles
+  } cases[] = {  // 22 tiles of rows: 128 whole, and 6 x 8 cut in half.
+               {1024, 128 + 48 * 2, 100},
+               // Where pieces cost as much as they bring, none is cut.
+               {1024, 176, 30000},
+               // 86: five rounds, and 4 x 8 cut into four.
+               {4096, 656 + 32 * 4, 100},
+               // 20 rounds hardly gain by it.
+               {16384, 2736, 100}};
+  for (auto &c : cases) {
+    json manifest = deviceManifest(wide);
+    manifest["stages"][0]["bodies"][0]["cost"]["item"] = c.item;
+    manifest["stages"][0]["merge"]["cost"] = {{"item", 5}, {"slot_row", 0.1}};
+    gpu.open(manifest);
+    ASSERT_TRUE(gpu.package) << fi_last_error();
+    FakeBatch made;
+    Recorder none;
+    none.cover = false;
+    none.visible = [](const Pair &) { return true; };
+    made.queryLengths = {c.tokens};
+    made.keyLengths = {c.tokens};
+    made.bind(wide, none);
+    options = gpu.options();
+    PlanPtr p = planBatch(gpu.package.get(), made, options);
+    ASSERT_TRUE(p) << fi_last_error();
+    char *text = nullptr;
+    ASSERT_EQ(fi_plan_schedule_json(p.get(), &text), FI_OK);
+    json schedule = json::parse(text);
+    fi_string_free(text);
+    EXPECT_EQ(schedule["launches"][0]["items"], c.items) << c.tokens;
+  }
+}
+
+/// Tensors of which kernels copy boxes are described behind the parameters, by
+/// what each run is given.
+TEST_F(Device, DescribesTensors) {
+  json manifest = deviceManifest(program);
+  for (json &body : manifest["stages"][0]["bodies"])
+    body["launch"]["tensor_maps"] =
+        json::array({{{"buffer", 4}, {"box", {1, 1, 4, 4}}, {"swizzle", 128}},
+                     {{"buffer", 3}, {"box", {16, 1, 4}}, {"swizzle", 0}}});
+  gpu.open(manifest);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  gpu.driver.clear();
+  gpu.driver.tensors.clear();
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  ASSERT_GE(gpu.driver.tensors.size(), 2u);
+  const fi_tensor &q = batch.run[1].as.tensor;
+  const fi_driver_tensor &tensor = gpu.driver.tensors[1];
+  EXPECT_EQ(tensor.data, q.data);
+  ASSERT_EQ(tensor.rank, 3);
+  EXPECT_EQ(tensor.element, 4);
+  EXPECT_EQ(tensor.swizzle, 0);
+  for (int d = 0; d < 3; ++d)
+    EXPECT_EQ(tensor.sizes[d], q.shape[2 - d]) << d;
+  EXPECT_EQ(tensor.strides[1], q.shape[2] * 4);
+  EXPECT_EQ(tensor.strides[2], q.shape[2] * q.shape[1] * 4);
+  EXPECT_EQ(tensor.box[0], 4);
+  EXPECT_EQ(tensor.box[2], 16);
+  EXPECT_EQ(gpu.driver.tensors[0].rank, 4);
+  EXPECT_EQ(gpu.driver.tensors[0].swizzle, 128);
+  // The bytes of both, after all else and aligned.
+  const fi_driver_launch &first = gpu.driver.launches[0];
+  EXPECT_EQ(first.tensor_maps, 2u);
+  EXPECT_EQ(first.param_bytes % 64, 0u);
+  EXPECT_GE(first.param_bytes, first.slots * 8 + 2 * 128);
+}
+
 /// Pieces that merge themselves meet by their fan-in, as long as more than
 /// twice as many are left: each meeting costs, and each state stored or loaded.
 TEST_F(Device, CostOfMeetings) {

@@ -257,9 +257,35 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, void *function,
   *ctas = 2048 / threads / 8;
   return !function;
 }
+/* What it was given, as the numbers of a map. */
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *data,
+                           const uint64_t *sizes, const uint64_t *strides,
+                           const unsigned *box, const unsigned *steps,
+                           int interleave, int swizzle, int promotion,
+                           int fill) {
+  uint64_t *at = map;
+  unsigned d;
+  if ((uintptr_t)map % 64 || rank > 5 || interleave || fill)
+    return 1;
+  *at++ = (uintptr_t)data;
+  *at++ = (uint64_t)type | (uint64_t)swizzle << 8 | (uint64_t)promotion << 16;
+  for (d = 0; d < rank; ++d) {
+    *at++ = sizes[d];
+    *at++ = (uint64_t)box[d] | (uint64_t)steps[d] << 32;
+    if (d + 1 < rank)
+      *at++ = strides[d];
+  }
+  return 0;
+}
+
+void *fake_cuda_each[8]; /* parameters that came one by one */
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z,
                    unsigned tx, unsigned ty, unsigned tz, unsigned shared,
                    void *stream, void **params, void **extra) {
+  if (params && !extra) {
+    memcpy(fake_cuda_each, params, sizeof(fake_cuda_each));
+    return 0;
+  }
   if (y != 1 || z != 1 || ty != 1 || tz != 1 || params ||
       extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4])
     return 1;

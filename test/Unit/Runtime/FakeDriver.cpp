@@ -195,6 +195,10 @@ struct FakeCalls {
     if (int result = fake.begin("launch"))
       return result;
     fake.launches.push_back(*launch);
+    const char *end =
+        static_cast<const char *>(launch->params) + launch->param_bytes;
+    fake.launchedMaps.assign(
+        end - launch->tensor_maps * FI_DRIVER_TENSOR_MAP_BYTES, end);
     const FakeKernel &kernel =
         fake.kernels[static_cast<FakeDriver::Function *>(function)->name];
     const int64_t *params = static_cast<const int64_t *>(launch->params);
@@ -207,6 +211,17 @@ struct FakeCalls {
                       kernel({c, ctas, copied.data(), copied.size()});
                   }});
     return 0;
+  }
+  static int tensorMap(void *self, const fi_driver_tensor *tensor, void *map) {
+    FakeDriver &fake = of(self);
+    if (int result = fake.begin("tensor_map"))
+      return result;
+    fake.tensors.push_back(*tensor);
+    if (uintptr_t(map) % 64 != 0)
+      return FI_DRIVER_ERROR;
+    // Its number, so that a test sees which one a launch has.
+    std::memset(map, int(fake.tensors.size()), FI_DRIVER_TENSOR_MAP_BYTES);
+    return FI_DRIVER_OK;
   }
 };
 
@@ -243,6 +258,7 @@ FakeDriver::FakeDriver() {
             FakeCalls::moduleFunction,
             FakeCalls::functionShared,
             FakeCalls::functionOccupancy,
+            FakeCalls::tensorMap,
             FakeCalls::launch,
             FakeCalls::lastFault};
   fi_driver_device device = {};

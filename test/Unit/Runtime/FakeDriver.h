@@ -53,6 +53,9 @@ public:
   /// The names of the calls since the last clear, in order.
   std::vector<std::string> calls;
   std::vector<fi_driver_launch> launches;
+  /// All that were described, and the bytes of the last launch's.
+  std::vector<fi_driver_tensor> tensors;
+  std::vector<char> launchedMaps;
   size_t copiedBytes = 0;
   void clear() {
     copiedBytes = 0;

@@ -22,7 +22,7 @@ using namespace fi::tile;
 static LogicalResult verifyTensorCopy(Operation *op, BufType buffer) {
   if (!op->getParentOfType<RoleOp>())
     return op->emitOpError("expected 'via(tma)' in a role, whose channels "
-                           "count bytes, but got it outside of roles [TILE40]");
+                           "count bytes, but got it outside of roles [TILE41]");
   constexpr int64_t kRow = 128;
   SmemAttr layout = buffer.getLayout();
   int64_t bits = buffer.getElement().getIntOrFloatBitWidth();
@@ -31,7 +31,7 @@ static LogicalResult verifyTensorCopy(Operation *op, BufType buffer) {
     return op->emitOpError("expected with 'via(tma)' a buffer of a multiple of "
                            "8 rows of whole chunks of 16 bytes, in panels of "
                            "128 bytes with a swizzle of 128, but got ")
-           << buffer << " [TILE40]";
+           << buffer << " [TILE41]";
   return success();
 }
 
@@ -71,7 +71,7 @@ LogicalResult CopyRowsOp::verify() {
     return emitOpError("expected with 'via(tma)' rows of at most ")
            << kMostInBox << " whole tokens of at most " << kMostInBox
            << " heads, but got " << rows << " rows of groups of " << group
-           << " [TILE40]";
+           << " [TILE41]";
   return success();
 }
 
@@ -96,7 +96,7 @@ LogicalResult CopyKVOp::verify() {
                        "without pages, at most ")
            << kMostInBox << " in each, of pools of at most " << kMostDims
            << " dimensions, but got boxes of " << rows << " of "
-           << getView().getType() << " [TILE40]";
+           << getView().getType() << " [TILE41]";
   return success();
 }
 

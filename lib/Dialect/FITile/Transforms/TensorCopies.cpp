@@ -29,6 +29,9 @@ namespace {
 
 struct TensorCopiesPass
     : fi::tile::impl::FITileTensorCopiesBase<TensorCopiesPass> {
+  using Base = fi::tile::impl::FITileTensorCopiesBase<TensorCopiesPass>;
+  using Base::Base;
+
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     if (!kernel.getSchedule().getTma())
@@ -53,8 +56,7 @@ struct TensorCopiesPass
   }
 
 private:
-  template <typename OpTy>
-  void mark(OpTy op) {
+  template <typename OpTy> void mark(OpTy op) {
     op.setTma(true);
     std::string why;
     {
@@ -67,7 +69,8 @@ private:
         return;
     }
     op.setTma(false);
-    op.emitRemark("is left to threads: ") << why;
+    if (remarks)
+      op.emitRemark("is left to threads: ") << why;
   }
 };
 

@@ -291,7 +291,7 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     of the values of the tile before it are under way at the same time, and with
     `turns = 1` warpgroups would begin theirs one after the other: it is refused so far.
     With `tma = 1` the warps that copy have the hardware do so, box by box, where whole
-    rows of a buffer lie in memory as a tensor map can say (TILE40).
+    rows of a buffer lie in memory as a tensor map can say (TILE41).
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 

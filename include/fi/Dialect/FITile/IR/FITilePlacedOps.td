@@ -205,7 +205,7 @@ def FITile_CopyRowsOp : FITile_Op<"copy_rows", [
   let summary = "starts a copy of an item's packed rows to a buffer";
   let description = [{
     Rows as in `fi_tile.load_rows`. `via(tma)`: by tensor copies, boxes of memory that
-    the hardware moves; rows beyond the request's are any then (TILE40).
+    the hardware moves; rows beyond the request's are any then (TILE41).
 
     Example: `fi_tile.copy_rows %q[%it] to %b group 4 via(tma) : memref<?x32x128xf16>, !fi_tile.buf<...>`
   }];
@@ -226,7 +226,7 @@ def FITile_CopyKVOp : FITile_Op<"copy_kv", [
   let description = [{
     Rows as in `fi_tile.load_kv`; nothing is copied where `valid` is given and false.
     `via(tma)`: tiles whose keys are all of the request by tensor copies, boxes of
-    memory that the hardware moves; the others by the threads (TILE40).
+    memory that the hardware moves; the others by the threads (TILE41).
 
     Example: `fi_tile.copy_kv keys %kv[%it, %t] to %b via(tma) : !kv, !fi_tile.buf<...>`
   }];

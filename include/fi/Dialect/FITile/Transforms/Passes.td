@@ -293,7 +293,7 @@ def FITileTensorCopies : Pass<"fi-tile-tensor-copies", "::fi::tile::KernelOp"> {
     can say what they read: queries whose heads fill whole tokens of a tile, keys and
     values that lie in pages of a multiple of 8, or without pages. One lane of each
     warp then starts a few boxes instead of every lane many chunks. What cannot be read
-    so is left to the threads, with a remark.
+    so is left to the threads.
 
     Numeric effect: none.
 
@@ -305,6 +305,10 @@ def FITileTensorCopies : Pass<"fi-tile-tensor-copies", "::fi::tile::KernelOp"> {
     fi_tile.copy_kv keys %kv[%it, %t] to %f via(tma) : !kv, !b
     ```
   }];
+  let options = [
+    Option<"remarks", "remarks", "bool", "false",
+           "Say which copies are left to threads, and why">
+  ];
   let dependentDialects = ["::fi::tile::FITileDialect"];
 }
 
