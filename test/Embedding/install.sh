@@ -8,8 +8,9 @@
 #
 #   install.sh <cmake> <source> <build> <results.xml>
 #
-# Installs into a clean prefix, moves it, and builds and tests examples/frontend with
-# nothing but that: the example is the one of the package, the tree is not named.
+# Installs into a clean prefix, moves it, and builds and tests with nothing but that:
+# the example compiler, which is the one of the package; all headers; and a program in C
+# that has the runtime alone.
 #
 #===--------------------------------------------------------------------------===#
 set -euo pipefail
@@ -32,13 +33,31 @@ for place in "$work/first" "$build" "$source"; do
   fi
 done
 
-cp -r "$work/moved/share/fi/examples/frontend" "$work/frontend"
-"$cmake" -S "$work/frontend" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" >"$work/configure.log" ||
-  { cat "$work/configure.log"; exit 1; }
-grep -q "^FI_DIR:PATH=$work/moved/lib/cmake/FI$" "$work/build/CMakeCache.txt" ||
-  { echo "another fi was found:"; grep "^FI_DIR" "$work/build/CMakeCache.txt"; exit 1; }
-say "configured"
-"$cmake" --build "$work/build" >"$work/build.log" || { cat "$work/build.log"; exit 1; }
-say "built"
-ctest --test-dir "$work/build" --output-on-failure --no-tests=error --output-junit "$results"
-say "tested"
+# build_and_test NAME SOURCE [<cmake option>...]: a project that has the package alone.
+build_and_test() {
+  local name=$1 from=$2
+  shift 2
+  "$cmake" -S "$from" -B "$work/$name" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" "$@" >"$work/$name.log" &&
+    "$cmake" --build "$work/$name" >>"$work/$name.log" || { cat "$work/$name.log"; exit 1; }
+  grep -q "^FI_DIR:PATH=$work/moved/lib/cmake/FI$" "$work/$name/CMakeCache.txt" ||
+    { echo "another fi was found:"; grep "^FI_DIR" "$work/$name/CMakeCache.txt"; exit 1; }
+  say "$name: built"
+  ctest --test-dir "$work/$name" --output-on-failure --no-tests=error --output-junit "$work/$name.xml"
+  say "$name: tested"
+}
+
+cp -r "$work/moved/share/fi/examples/frontend" "$work/example"
+build_and_test frontend "$work/example"
+
+# Every header of the package, and those in C as C.
+cp -r "$source/test/Embedding/headers" "$work/headers-source"
+(cd "$work/moved/include" && find . -name '*.h' | sort | sed 's|^\./\(.*\)|#include "\1"|') >"$work/headers-source/all_headers.cpp"
+grep -E '"(fi-c/|fi-runtime/|fi-emulator/fi_emulator|fi/ABI/)' "$work/headers-source/all_headers.cpp" >"$work/headers-source/c_headers.h"
+build_and_test headers "$work/headers-source"
+
+"$work/moved/bin/fi-translate" --fi-to-package "$work/moved/share/fi/examples/three-requests.mlir" -o "$work/package"
+build_and_test runtime "$source/test/Embedding/runtime" -DEXAMPLES="$work/moved/share/fi/examples" -DPACKAGE="$work/package"
+
+# The cases of all three, as one file.
+cat "$work/frontend.xml" "$work/headers.xml" "$work/runtime.xml" |
+  grep -v -e '<?xml' -e '^</*testsuite' | { echo '<testsuite>'; cat; echo '</testsuite>'; } >"$results"
