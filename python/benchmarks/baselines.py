@@ -76,7 +76,7 @@ class Sdpa(Contender):
         return [call(k, v) for k, v in self.pairs]
 
     def outputs(self):
-        return self.o.transpose(1, 2).reshape(self.batch.q.shape), None
+        return self.o.transpose(1, 2).reshape(*self.batch.q.shape[:2], self.batch.row.vo), None
 
 
 _workspace = None
@@ -99,7 +99,7 @@ class FlashInfer(Contender):
             self.pairs = [tuple(t.transpose(1, 2).contiguous() for t in pair) for pair in batch.copies]
         else:
             self.pairs = batch.copies
-        self.o = torch.empty_like(batch.q)
+        self.o = batch.q.new_empty(*batch.q.shape[:2], row.vo)
         self.lse = torch.empty(batch.q.shape[:2], dtype=torch.float32, device="cuda")
         self.tables = [t.cuda() for t in (batch.qo_indptr, batch.kv_indptr, batch.kv_indices, batch.last_page_len)]
         self.heads = (row.query_heads, row.kv_heads)
@@ -130,7 +130,8 @@ class Prefill(FlashInfer):
         else:
             self.wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(workspace(), "NHD", backend=backend)
             self.plan = lambda: self.wrapper.plan(
-                qo, kv, *self.heads, row.dim, causal=row.causal, q_data_type=batch.dtype, kv_data_type=batch.dtype
+                qo, kv, *self.heads, row.dim, head_dim_vo=row.vo, causal=row.causal, q_data_type=batch.dtype,
+                kv_data_type=batch.dtype,
             )
             self.call = lambda pair: self.wrapper.run(batch.q, *pair, out=self.o, lse=self.lse, return_lse=True)
         self.plan()

@@ -38,12 +38,13 @@ class Batch:
         #: Copies of keys and values, too large together for a cache: [pages, heads,
         #: page, dim], or [keys, heads, dim].
         shape = (sum(pages), row.kv_heads, page, row.dim) if row.page else (sum(pages), row.kv_heads, row.dim)
+        values = (*shape[:-1], row.vo)
         stored = CODES[row.codes] if row.codes else self.dtype
         #: Scales of blocks of 16 columns, for each copy, where codes have some.
         self.blocks = ()
         if row.codes == "nvfp4":
             blocks = (*shape[:-1], row.dim // 16)
-            shape = (*shape[:-1], row.dim // 2)
+            shape = values = (*shape[:-1], row.dim // 2)
             self.blocks = tuple(
                 [self._randint(*blocks, low=40, high=52).view(torch.float8_e4m3fn) for _ in range(2)]
                 for _ in range(copies_for(row.cache_bytes))
@@ -52,7 +53,7 @@ class Batch:
         self.scales = (0.75, 1.25) if row.codes else ()
         make = self._randint if row.codes == "nvfp4" else self._randn
         self.copies = [
-            (make(*shape, dtype=stored), make(*shape, dtype=stored))
+            (make(*shape, dtype=stored), make(*values, dtype=stored))
             for _ in range(copies_for(row.cache_bytes))
         ]
 
@@ -134,7 +135,7 @@ class Batch:
                 scores = torch.cat([scores, sink[:, None, None].expand(-1, len(rows), 1)], -1)
             weights = torch.softmax(scores, -1)[..., :length]
             want = weights.reshape(row.kv_heads, group * len(rows), length) @ v.float()
-            want = want.view(row.query_heads, len(rows), row.dim).transpose(0, 1)
+            want = want.view(row.query_heads, len(rows), row.vo).transpose(0, 1)
             got = o[first + rows].float()
             # Errors relative to what the element type can tell of a value this large.
             worst = max(worst, ((got - want).abs() / (1 + want.abs())).max().item())

@@ -71,7 +71,7 @@ class Ours(Contender):
             tables += [batch.kv_indices, batch.last_page_len]
         self.made = fi.Plan(program, *tables, split=split)
         self.split = split
-        self.o = torch.full_like(batch.q, float("nan"))
+        self.o = batch.q.new_full((*batch.q.shape[:2], batch.row.vo), float("nan"))
         self.lse = torch.full(batch.q.shape[:2], float("nan"), device="cuda")
         self.plan = lambda: self.made.update(*tables)
 

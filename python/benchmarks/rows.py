@@ -29,10 +29,16 @@ class Row:
     codes: str = ""
     #: of variants.py; plain attention if empty
     variant: str = ""
+    #: of values, if it is another one
+    value_dim: int = 0
 
     @property
     def query_tokens(self):
         return sum(q for q, _ in self.requests)
+
+    @property
+    def vo(self):
+        return self.value_dim or self.dim
 
     @property
     def is_uniform(self):
@@ -46,7 +52,7 @@ class Row:
     @property
     def flop(self):
         pairs = sum(q * (kv - q) + q * (q + 1) / 2 if self.causal else q * kv for q, kv in self.requests)
-        return 4 * self.query_heads * self.dim * pairs * self.visited_share()
+        return 2 * self.query_heads * (self.dim + self.vo) * pairs * self.visited_share()
 
     def visited_share(self, tile_queries=32, tile_keys=64):
         """How much of what a causal mask leaves is visited by tiles of that size: a
@@ -65,12 +71,12 @@ class Row:
     def cache_bytes(self):
         # NVFP4: half a byte, and a byte for each 16.
         bits = 4.5 if self.codes == "nvfp4" else 8 if self.codes else 16
-        return sum(int(2 * kv * self.kv_heads * self.dim * bits / 8) for _, kv in self.requests)
+        return sum(int(kv * self.kv_heads * (self.dim + self.vo) * bits / 8) for _, kv in self.requests)
 
     @property
     def bytes(self):
         """The least that must be moved: keys and values once, query, result, lse."""
-        return self.cache_bytes + self.query_tokens * self.query_heads * (2 * self.dim * 2 + 4)
+        return self.cache_bytes + self.query_tokens * self.query_heads * ((self.dim + self.vo) * 2 + 4)
 
     @property
     def is_bound_by_memory(self):
@@ -84,7 +90,8 @@ class Row:
         mask = "causal" if self.causal else "full"
         codes = f"_{self.codes}" if self.codes else ""
         variant = f"_{self.variant}" if self.variant else ""
-        return f"{self.dtype}{codes}_h{self.query_heads}x{self.kv_heads}_d{self.dim}_{pages}_{mask}{variant}"
+        dims = f"{self.dim}" if self.vo == self.dim else f"{self.dim}_{self.vo}"
+        return f"{self.dtype}{codes}_h{self.query_heads}x{self.kv_heads}_d{dims}_{pages}_{mask}{variant}"
 
     def text(self, schedules=""):
         """The program at level 1. `schedules` is put into the attention as it is."""
@@ -92,18 +99,21 @@ class Row:
         stored = self.codes or e
         element = f"!fi.scaled<{stored}, per = tensor, by = f32>" if self.codes else e
         columns = d
+        vo = "" if self.vo == d else f", vo = {self.vo}"
         if self.codes == "nvfp4":
             element, stored, columns = "!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>", "i8", d // 2
         if self.page:
             pool = f"tensor<?x{kv}x{self.page}x{columns}x{stored}>"
+            values = f"tensor<?x{kv}x{self.page}x{self.vo}x{stored}>"
             blocks = f"tensor<?x{kv}x{self.page}x{d // 16}xf8E4M3FN>"
-            view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{element}, HND>"
+            view = f"!fi.paged_kv<{self.page}x{kv}x{d}x{element}, HND{vo}>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix, %kv_indices: !ix, %last_page_len: !ix"
             make = "fi.view.paged %k, %v tables(%kv_indptr, %kv_indices, %last_page_len : !ix, !ix, !ix)"
         else:
             pool = f"tensor<?x{kv}x{columns}x{stored}>"
+            values = f"tensor<?x{kv}x{self.vo}x{stored}>"
             blocks = f"tensor<?x{kv}x{d // 16}xf8E4M3FN>"
-            view = f"!fi.ragged_kv<{kv}x{d}x{element}>"
+            view = f"!fi.ragged_kv<{kv}x{d}x{element}{vo}>"
             tables = "%qo_indptr: !ix, %kv_indptr: !ix"
             make = "fi.view.ragged %k, %v indptr(%kv_indptr : !ix)"
         mask = self.what.clauses.format(heads=self.query_heads) + " " if self.causal else ""
@@ -115,17 +125,20 @@ class Row:
             scale_arguments = f", %kb: {blocks}, %vb: {blocks}, %ks: f32, %vs: f32"
         elif self.codes:
             scales, scale_arguments = " scales(%ks, %vs : f32, f32)", ", %ks: f32, %vs: f32"
+        if self.vo == d:
+            values = "!pool"
         return f"""!ix = tensor<?xi32>
 !pool = {pool}
 !kv = {view}
 !q = tensor<?x{self.query_heads}x{d}x{e}>
+!o = tensor<?x{self.query_heads}x{self.vo}x{e}>
 !lse = tensor<?x{self.query_heads}xf32>
 fi.program @attention
     plan({tables})
-    run(%q: !q, %k: !pool, %v: !pool{scale_arguments}{captured}) -> (!q, !lse) {{
-  %kv = {make}{scales} : !pool, !pool -> !kv
-  %o, %lse = fi.attention %q rows(%qo_indptr : !ix) over %kv scale({d**-0.5!r}) {mask}{schedules}: !q over !kv -> !q, !lse
-  fi.return %o, %lse : !q, !lse
+    run(%q: !q, %k: !pool, %v: {values}{scale_arguments}{captured}) -> (!o, !lse) {{
+  %kv = {make}{scales} : !pool, {values} -> !kv
+  %o, %lse = fi.attention %q rows(%qo_indptr : !ix) over %kv scale({d**-0.5!r}) {mask}{schedules}: !q over !kv -> !o, !lse
+  fi.return %o, %lse : !o, !lse
 }}
 """
 
@@ -195,16 +208,23 @@ class NormRow:
 """
 
 
-def _prefill(tokens, causal=True, page=0, variant=""):
-    suffix = (f"-p{page}" if page else "") + (f"-{variant}" if variant else "")
+def _prefill(tokens, causal=True, page=0, variant="", heads=(32, 8), dim=128, value_dim=0):
+    suffix = f"-p{page}" if page else ""
+    if dim != 128 or heads != (32, 8):
+        suffix += f"-{heads[0]}x{heads[1]}-d{dim}" + (f"-{value_dim}" if value_dim else "")
+    suffix += f"-{variant}" if variant else ""
     name = f"prefill-{tokens // 1024}k-{'causal' if causal else 'full'}{suffix}"
-    return Row(name, "prefill", ((tokens, tokens),), 32, 8, page, causal, variant=variant)
+    return Row(name, "prefill", ((tokens, tokens),), *heads, page, causal, dim, variant=variant, value_dim=value_dim)
 
 
-def _decode(name, batch, keys, heads, page=16, codes=""):
-    suffix = f"-{codes}" if codes else ""
+def _decode(name, batch, keys, heads, page=16, codes="", dim=128):
+    suffix = (f"-d{dim}" if dim != 128 else "") + (f"-{codes}" if codes else "")
     name = f"decode-{name}-{heads[0]}x{heads[1]}-p{page}{suffix}"
-    return Row(name, "decode", ((1, keys),) * batch, *heads, page, codes=codes)
+    return Row(name, "decode", ((1, keys),) * batch, *heads, page, codes=codes, dim=dim)
+
+
+#: Sixteen lengths that sum up to 32k.
+SKEWED = (8192, 6144, 4096, 3072, 2560, 2048, 1536, 1280, 1024, 768, 640, 512, 384, 256, 192, 64)
 
 
 def _append(name, batch, tokens, keys, heads):
@@ -216,9 +236,24 @@ ROWS = (
     _prefill(16384, page=16),
     _prefill(16384, page=1),
     # What a variant costs: the rate of its row against that of the first of these.
-    *(_prefill(8192, variant=variant) for variant in ("", *VARIANTS)),
+    *(_prefill(8192, variant=variant) for variant in ("", *VARIANTS) if variant != "window128-sink"),
+    _prefill(8192, causal=False),
+    # Other heads.
+    *(_prefill(8192, causal, heads=(64, 8), dim=64) for causal in (True, False)),
+    *(_prefill(tokens, causal, heads=(32, 2), dim=256) for tokens in (8192, 16384) for causal in (True, False)),
+    _prefill(8192, heads=(128, 128), dim=192, value_dim=128),
+    _prefill(8192, variant="window128-sink", heads=(64, 8), dim=64),
+    _prefill(16384, page=64),
+    # Prompts of one batch, a few of which have most of its tokens.
+    Row("prefill-16-of-32k-causal", "prefill", tuple((n, n) for n in SKEWED), 32, 8, 0),
     _decode("bs64-4k", 64, 4096, (32, 8)),
+    _decode("bs64-4k", 64, 4096, (32, 8), page=64),
     _decode("bs64-4k", 64, 4096, (32, 8), page=1),
+    _decode("bs64-6k", 64, 6144, (32, 8)),
+    Row("decode-bs64-3k-9k-32x8-p16", "decode", tuple((1, 3072 + 97 * i % 61 * 100) for i in range(64)), 32, 8, 16),
+    _decode("bs64-4k", 64, 4096, (8, 1)),
+    _decode("bs1-4k", 1, 4096, (32, 4)),
+    _decode("bs64-8k", 64, 8192, (32, 2), dim=256),
     _decode("bs1-128k", 1, 131072, (64, 8)),
     _decode("bs1-128k", 1, 131072, (8, 1)),
     _decode("bs1-8k", 1, 8192, (32, 8)),

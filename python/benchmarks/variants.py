@@ -103,6 +103,20 @@ class Window(Variant):
         return max(0, query - WINDOW + 1)
 
 
+class WindowSink(Sink):
+    """Layers of gpt-oss: the last 128 keys, and a logit of each head beside them."""
+
+    SEEN = 128
+    name = f"window{SEEN}-sink"
+    clauses = f"sink(%sinks : tensor<{{heads}}xf32>) mask(#fi.causal, #fi.window<left = {SEEN - 1}>)"
+
+    def sees(self, query, key, tensors):
+        return (key <= query) & (query - key < self.SEEN)
+
+    def first_key(self, query):
+        return max(0, query - self.SEEN + 1)
+
+
 class Bits(Variant):
     """Besides the causal mask, a bit for each query and key, nine of ten set."""
 
@@ -151,4 +165,4 @@ class Bits(Variant):
         return (key <= query) & ((bits[at // 32] >> (at % 32)) & 1 != 0)
 
 
-VARIANTS = {variant.name: variant for variant in (SoftCap(), Alibi(), Sink(), Window(), Bits())}
+VARIANTS = {variant.name: variant for variant in (SoftCap(), Alibi(), Sink(), Window(), Bits(), WindowSink())}

@@ -195,12 +195,12 @@ ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
     return {};
   // Four warps copy with few registers; of a lane's others, the output takes
   // half a column each, scores as many, and weights half of that.
-  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 56, kOthers = 40;
+  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 56, kOthers = 36;
   int64_t warps = valueDim > kWideValues ? 8 : 12, rows = 16 * warps;
   int64_t registers =
       (chip->registersPerSM / kLanes - kLoadRegisters * kLoadWarps) / warps;
   auto panels = [](int64_t dim) { return llvm::alignTo(dim, 64) * 2; };
-  for (int64_t keys : {128, 96, 64, 32, 16}) {
+  for (int64_t keys : {128, 112, 96, 64, 32, 16}) {
     if (valueDim / 2 + keys * 3 / 4 + kOthers > registers)
       continue;
     int64_t stage = keys * (panels(keyDim) + panels(valueDim));
