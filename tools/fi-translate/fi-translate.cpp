@@ -325,6 +325,8 @@ compileForAll(const llvm::MemoryBuffer &input,
     llvm::raw_string_ostream os(result.messages);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     context.printOpOnDiagnostic(false);
+    // Programs without an operation of it have a target, too.
+    context.loadDialect<FIDialect>();
     auto manager = std::make_shared<llvm::SourceMgr>();
     manager->AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBuffer(input.getMemBufferRef()),

@@ -665,9 +665,12 @@ static DictionaryAttr launchOf(KernelOp kernel,
                                ArrayRef<Attribute> tensorMaps) {
   Builder b(kernel.getContext());
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
+  // Where others copy for them, warps find what their next item needs.
+  bool hasRoles = !kernel.getBody().getOps<RoleOp>().empty();
   SmallVector<NamedAttribute> entries = {
       b.getNamedAttr("empty_items", b.getBoolAttr(true)),
-      b.getNamedAttr("grid", b.getStringAttr("items")),
+      b.getNamedAttr("grid",
+                     b.getStringAttr(hasRoles ? "persistent" : "items")),
       b.getNamedAttr("shared",
                      b.getI64IntegerAttr(shared ? shared.getInt() : 0)),
       b.getNamedAttr("threads", b.getI64IntegerAttr(countThreads(kernel)))};

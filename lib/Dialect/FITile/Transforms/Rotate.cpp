@@ -68,12 +68,30 @@ struct RotatePass : fi::tile::impl::FITileRotateBase<RotatePass> {
           return;
         }
       rotate(bodies);
+      releaseEarly(items);
     });
   }
 
 private:
   static bool usesProducts(ForKeysOp loop) {
     return !loop.getBody().getOps<DotOp>().empty();
+  }
+
+  /// The last product has no queries: their buffer is given back before it.
+  static void releaseEarly(ForItemsOp items) {
+    Block &block = items.getBody().front();
+    for (auto release : llvm::make_early_inc_range(block.getOps<ReleaseOp>())) {
+      Operation *last = nullptr;
+      for (auto get : block.getOps<GetOp>())
+        if (get.getChannel() == release.getChannel())
+          for (Operation *user : get->getUsers()) {
+            Operation *inBlock = block.findAncestorOpInBlock(*user);
+            if (!last || last->isBeforeInBlock(inBlock))
+              last = inBlock;
+          }
+      if (last && last->isBeforeInBlock(release))
+        release->moveAfter(last);
+    }
   }
 
   static void remark(ForKeysOp loop, const Twine &why) {

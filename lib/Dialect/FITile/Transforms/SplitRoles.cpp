@@ -70,11 +70,36 @@ struct SplitRolesPass : fi::tile::impl::FITileSplitRolesBase<SplitRolesPass> {
       if (isRing(channel))
         channel.getResult().setType(ChanType::get(
             &getContext(), channel.getType().getBuffer(), stages));
+    bufferAhead();
     for (ForItemsOp items : loops)
       split(items);
   }
 
 private:
+  /// What an item has once gets a second buffer where there is room for it, so
+  /// that it is copied while the item before is worked at.
+  void bufferAhead() {
+    KernelOp kernel = getOperation();
+    auto target =
+        kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+            kTargetAttr);
+    if (!target || !target.getChip())
+      return;
+    // Beside buffers: mbarriers, and what warps tell one another.
+    constexpr int64_t kOthers = 2048;
+    int64_t left = target.getChip()->maxSharedPerCTA - kOthers;
+    for (auto channel : kernel.getBody().getOps<ChannelOp>())
+      left -= channel.getType().getBytes();
+    for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+      ChanType type = channel.getType();
+      if (isRing(channel) || type.getBytes() > left)
+        continue;
+      left -= type.getBytes();
+      channel.getResult().setType(
+          ChanType::get(&getContext(), type.getBuffer(), 2));
+    }
+  }
+
   /// Whether a channel is filled for each tile of keys.
   static bool isRing(ChannelOp channel) {
     return llvm::any_of(channel->getUsers(), [](Operation *user) {

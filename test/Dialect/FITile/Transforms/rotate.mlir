@@ -80,7 +80,8 @@ fi_tile.kernel @two(%o: memref<?x2x64xf32>, %w: !fi_tile.work) schedule(#schedul
       // CHECK-NEXT: arith.mulf
       // CHECK: fi_tile.yield
       // CHECK-NEXT: }
-      // The last product.
+      // The last product, for which queries are not needed any more.
+      // CHECK-NEXT: fi_tile.release %{{.*}} : !chan{{$}}
       // CHECK-NEXT: %[[L:.*]] = fi_tile.for_keys %{{.*}} all last step 16 iter_args(%[[O:.*]] = %[[T]]#1) -> (tensor<64x64xf32>) {
       // CHECK-NEXT: %[[C:.*]] = fi_tile.get %[[V]]
       // CHECK-NEXT: %[[A:.*]] = fi_tile.dot_start %[[T]]#0, %[[C]] acc(%[[O]] : tensor<64x64xf32>)
@@ -88,7 +89,6 @@ fi_tile.kernel @two(%o: memref<?x2x64xf32>, %w: !fi_tile.work) schedule(#schedul
       // CHECK-NEXT: fi_tile.release %[[V]]
       // CHECK-NEXT: fi_tile.yield %[[O1]]
       // CHECK-NEXT: }
-      // CHECK-NEXT: fi_tile.release
       // CHECK-NEXT: %[[BY:.*]] = fi_tile.broadcast %[[T]]#2
       // CHECK-NEXT: arith.mulf %[[L]], %[[BY]]
       %r:2 = fi_tile.for_keys %t in %it partial step 16 iter_args(%acc = %a#0, %m = %a#1) -> (tensor<64x64xf32>, tensor<64x1xf32>) {

@@ -11,8 +11,9 @@
 !qchan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
 !chan = !fi_tile.chan<16x64xf16, #smem, depth = 1>
 module attributes {fi.target = #fi.target<sm_90a>} {
-// Channels of tiles of keys get a buffer for each stage, that of the queries does not.
-// CHECK-DAG: !chan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
+// Channels of tiles of keys get a buffer for each stage, that of the queries a second one for
+// the next item's.
+// CHECK-DAG: !chan = !fi_tile.chan<64x64xf16, #smem, depth = 2>
 // CHECK-DAG: !chan1 = !fi_tile.chan<16x64xf16, #smem, depth = 3>
 // CHECK-LABEL: fi_tile.kernel @both
 fi_tile.kernel @both(%q: memref<?x2x64xf16>, %k: !k, %o: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#schedule) {
