@@ -35,6 +35,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
@@ -177,6 +178,9 @@ static llvm::FunctionPassManager makeKernelPipeline(bool movesInvariants) {
   if (movesInvariants)
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(
         llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  // Loads and sums that an outer block has already: of warpgroups' kernels the
+  // assembler makes faster ones then.
+  passes.addPass(llvm::GVNPass());
   passes.addPass(llvm::EarlyCSEPass());
   return passes;
 }
