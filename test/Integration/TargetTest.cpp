@@ -326,6 +326,7 @@ class MadeUpTargetTest : public testing::TestWithParam<MadeUp> {};
 /// Families that multiply run on targets whose features no real one has
 /// together, and in little shared memory.
 TEST_P(MadeUpTargetTest, EqualsReference) {
+  // Their code is for the emulator alone, whatever card there is.
   if (std::getenv("FI_TEST_GPU"))
     GTEST_SKIP() << "no GPU is one of them";
   const MadeUp &made = GetParam();

@@ -86,7 +86,7 @@ LogicalResult NVVMLowering::copyBoxes(
   bool splitsPanels = runs < warps && panels > 1;
   int64_t units = splitsPanels ? runs * panels : runs;
   int64_t unitBytes = rows * kPanelBytes * (splitsPanels ? 1 : panels);
-  Value map32 = tensorMap(argument, box);
+  Value parameter = tensorMap(argument, box);
   Value place = map.lookup(buffer);
   auto binary = [&](auto tag, Value x, int64_t y) -> Value {
     return decltype(tag)::create(b, loc, x, i32(y));
@@ -132,7 +132,7 @@ LogicalResult NVVMLowering::copyBoxes(
                          "d.shared::cluster.global.mbarrier::complete_tx::"
                          "bytes [$0], [$1, {";
       std::string constraints = "r,l";
-      SmallVector<Value> operands = {sharedPointerAt(target), map32};
+      SmallVector<Value> operands = {sharedPointerAt(target), parameter};
       for (Value coordinate : llvm::reverse(coordinates)) {
         text += (operands.size() > 2 ? ", $" : "$") +
                 std::to_string(operands.size());

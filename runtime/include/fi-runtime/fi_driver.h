@@ -85,8 +85,7 @@ typedef struct fi_driver_tensor {
   int64_t sizes[5];
   int64_t strides[5]; /* bytes; that of the innermost is not read */
   int32_t box[5];
-  int32_t
-      swizzle; /* bytes of a row of a box in shared memory: 0, 32, 64, 128 */
+  int32_t swizzle; /* bytes of a box's row in shared memory: 0, 32, 64, 128 */
 } fi_driver_tensor;
 
 #define FI_DRIVER_TENSOR_MAP_BYTES 128

@@ -16,6 +16,7 @@
 #include "Run.h"
 #include "Values.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <string>
 
@@ -155,7 +156,7 @@ private:
     for (uint32_t i = 0; i < launch.mapCount; ++i) {
       const TensorMapRecipe &recipe = launch.maps[i];
       fi_driver_tensor tensor = {};
-      FI_TRY(describe(recipe, launch.stage, tensor));
+      FI_TRY(describe(recipe, launch, tensor));
       used = (used + tensorMapAlignment - 1) / tensorMapAlignment *
              tensorMapAlignment;
       if (int result = driver.tensor_map(driver.self, &tensor, params + used))
@@ -177,25 +178,31 @@ private:
                : "a temporary of stage " + std::to_string(stage);
   }
 
-  /// The innermost dimension comes first. One that has a single element, or
-  /// none, may have any stride: it gets one that is allowed.
-  fi_status describe(const TensorMapRecipe &recipe, int32_t stage,
+  /// The innermost dimension comes first. One that has a single element may
+  /// have any stride: it gets one that is allowed. A tensor without elements,
+  /// which need not lie anywhere, is described as one element of the plan's
+  /// memory: no kernel reads it.
+  fi_status describe(const TensorMapRecipe &recipe, const DeviceLaunch &launch,
                      fi_driver_tensor &tensor) const {
     constexpr int64_t mostStride = int64_t(1) << 40, strideUnit = 16,
                       mostElements = int64_t(1) << 32;
     const int64_t *slot = params + recipe.slot;
+    bool isEmpty = std::count(slot + 1, slot + 1 + recipe.rank, 0) > 0;
     int64_t element = int64_t(dtypeSize(recipe.dtype));
-    tensor.data = reinterpret_cast<const void *>(intptr_t(slot[0]));
+    uintptr_t data = isEmpty ? reinterpret_cast<uintptr_t>(launch.tail.items) /
+                                   strideUnit * strideUnit
+                             : uintptr_t(slot[0]);
+    tensor.data = reinterpret_cast<const void *>(data);
     tensor.rank = recipe.rank;
     tensor.element = int32_t(element);
     tensor.swizzle = recipe.swizzle;
     for (int32_t d = 0; d < recipe.rank; ++d) {
       int32_t from = recipe.rank - 1 - d;
-      int64_t size = slot[1 + from];
+      int64_t size = isEmpty ? 1 : slot[1 + from];
       int64_t stride = slot[1 + recipe.rank + from] * element;
-      tensor.sizes[d] = std::max<int64_t>(size, 1);
+      tensor.sizes[d] = size;
       tensor.box[d] = recipe.box[from];
-      if (size <= 1)
+      if (size == 1)
         stride = strideUnit;
       tensor.strides[d] = stride;
       bool allowed = d == 0 || (stride > 0 && stride < mostStride &&
@@ -210,8 +217,8 @@ private:
             "%" PRId64 " elements with a stride of %" PRId64
             " bytes in dimension %d; copy it first, or compile with 'tma = 0' "
             "in the schedule",
-            nameOf(recipe, stage).c_str(), mostElements, strideUnit, mostStride,
-            size, stride, from);
+            nameOf(recipe, launch.stage).c_str(), mostElements, strideUnit,
+            mostStride, size, stride, from);
     }
     return FI_OK;
   }

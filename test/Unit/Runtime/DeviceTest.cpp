@@ -367,6 +367,39 @@ TEST_F(Device, DescribesTensors) {
   EXPECT_GE(first.param_bytes, first.slots * 8 + 2 * 128);
 }
 
+/// Pools without pages have no address, and maps of them one that nobody reads.
+TEST_F(Device, DescribesEmptyTensors) {
+  json manifest = deviceManifest(program);
+  for (json &body : manifest["stages"][0]["bodies"])
+    body["launch"]["tensor_maps"] =
+        json::array({{{"buffer", 4}, {"box", {4, 4}}, {"swizzle", 128}}});
+  batch.queryLengths = {1, 3};
+  batch.keyLengths = {0, 0};
+  batch.trailingRows = 0;
+  batch.bind(program, recorder);
+  options.rows = batch.rows();
+  fi_tensor &keys = batch.run[2].as.tensor;
+  manifest["stages"][0]["bodies"][0]["launch"]["tensor_maps"][0]["box"] =
+      json(std::vector<int>(size_t(keys.rank), 4));
+  gpu.open(manifest);
+  ASSERT_TRUE(gpu.package) << fi_last_error();
+  PlanPtr p = plan();
+  ASSERT_TRUE(p) << fi_last_error();
+  int64_t shape[8];
+  std::copy_n(keys.shape, keys.rank, shape);
+  shape[0] = 0;
+  keys.shape = shape;
+  keys.data = nullptr;
+  gpu.driver.tensors.clear();
+  ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+  ASSERT_GE(gpu.driver.tensors.size(), 1u);
+  const fi_driver_tensor &tensor = gpu.driver.tensors[0];
+  EXPECT_NE(tensor.data, nullptr);
+  EXPECT_EQ(uintptr_t(tensor.data) % 16, 0u);
+  for (int d = 0; d < tensor.rank; ++d)
+    EXPECT_EQ(tensor.sizes[d], 1);
+}
+
 /// Pieces that merge themselves meet by their fan-in, as long as more than
 /// twice as many are left: each meeting costs, and each state stored or loaded.
 TEST_F(Device, CostOfMeetings) {
