@@ -90,8 +90,10 @@ MlirModule fiModuleParse(MlirContext context, MlirStringRef text,
     diagnostics.fail(std::move(error));
     return MlirModule{nullptr};
   }
+  // MLIR takes a null pointer for where an editor completes.
   auto module =
-      parseSourceString<ModuleOp>(unwrap(text), unwrap(context), unwrap(name));
+      parseSourceString<ModuleOp>(text.length ? unwrap(text) : StringRef(""),
+                                  unwrap(context), unwrap(name));
   if (!module)
     diagnostics.fail(
         createStringError("'" + unwrap(name) + "' is not a valid program"));

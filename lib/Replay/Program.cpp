@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Replay/Program.h"
+#include "fi/Support/File.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -229,6 +230,8 @@ std::string Program::describe() const {
 
 Expected<LoadedProgram> parseProgram(MLIRContext &context, StringRef text,
                                      StringRef file, StringRef name) {
+  if (llvm::Error error = checkNesting(text, file))
+    return std::move(error);
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (message.empty() ||

@@ -8,6 +8,7 @@
 #include "Compile.h"
 
 #include "fi/InitAll.h"
+#include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
 #include "fi/Target/GPU/GPUCompiler.h"
 #include "fi/Target/SMTable.h"
@@ -33,6 +34,8 @@ public:
       : request(request), context(makeContext()) {}
 
   Error parse() {
+    if (Error error = checkNesting(request.text, "text"))
+      return error;
     // Nothing is printed: what is said becomes part of the error.
     manager.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(request.text, "text"),

@@ -103,6 +103,12 @@ static void testErrors(void) {
   printf("%s, %d seen: %s\n", mlirModuleIsNull(bad) ? "null" : "module",
          errorsSeen, fiGetLastError());
 
+  /* No text is a module without programs, wherever it does not lie. */
+  MlirModule empty =
+      fiModuleParse(context, mlirStringRefCreate(NULL, 0), string("empty"));
+  check(!mlirModuleIsNull(empty), "parse no text");
+  mlirModuleDestroy(empty);
+
   MlirModule module = parse(context);
   /* CHECK: failure: expected names of passes, but got 'fi-prepare,no-such'
    * CHECK-SAME: no-such

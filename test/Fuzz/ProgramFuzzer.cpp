@@ -1,55 +1,67 @@
-//===- ProgramFuzzer.cpp - any text as a program -------------------------===//
+//===- ProgramFuzzer.cpp - any text as a module of any level -------------===//
 //
 // Part of fi, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Parses and verifies; what is a program is printed, and must parse again.
+// Parses and verifies; what is a module is printed in both forms and written as
+// bytecode, and must come back as the same.
 //
 //===----------------------------------------------------------------------===//
 
-#include "fi/Dialect/FI/IR/FI.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Index/IR/IndexDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
+#include "FuzzContext.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 
 using namespace mlir;
+using namespace fi::fuzzing;
 
-namespace {
-
-struct Fuzzing {
-  Fuzzing() : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
-    context.getDiagEngine().registerHandler([](Diagnostic &) {});
-  }
-  static DialectRegistry makeRegistry() {
-    DialectRegistry registry;
-    registry.insert<fi::FIDialect, arith::ArithDialect, index::IndexDialect,
-                    math::MathDialect, scf::SCFDialect>();
-    return registry;
-  }
-  MLIRContext context;
-};
-
-} // namespace
+static std::string print(ModuleOp module, bool isGeneric = false) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OpPrintingFlags flags;
+  if (isGeneric)
+    flags.printGenericOpForm();
+  module->print(os, flags);
+  return text;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  // Types and attributes stay in a context for ever, so it is renewed at times.
-  static std::unique_ptr<Fuzzing> fuzzing;
-  static int uses = 0;
-  if (!fuzzing || ++uses % 2000 == 0)
-    fuzzing = std::make_unique<Fuzzing>();
-  std::string text(reinterpret_cast<const char *>(data), size);
-  ParserConfig config(&fuzzing->context);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
-  if (!module)
+  FuzzContext &fuzzing = FuzzContext::get();
+  StringRef text(reinterpret_cast<const char *>(data), size);
+  if (hasKnownFault(text))
     return 0;
-  std::string printed;
-  llvm::raw_string_ostream(printed) << *module;
-  if (!parseSourceString<ModuleOp>(printed, config))
-    __builtin_trap();
+  OwningOpRef<ModuleOp> module = fuzzing.parse(text);
+  if (!module) {
+    if (fuzzing.lastError.empty())
+      fault("a text is refused without a sentence");
+    return 0;
+  }
+  note("parsed");
+  std::string printed = print(*module), bytes;
+  llvm::raw_string_ostream os(bytes);
+  if (failed(writeBytecodeToFile(*module, os)))
+    fault("a module cannot be written as bytecode");
+  for (auto &[what, again] :
+       {std::pair<const char *, std::string>{
+            "generic", print(*module, /*isGeneric=*/true)},
+        {"bytecode", bytes},
+        {"custom", printed}}) {
+    OwningOpRef<ModuleOp> other =
+        parseSourceString<ModuleOp>(again, &fuzzing.context);
+    if (!other)
+      fault(std::string("what was printed does not parse again, ") + what +
+            ": " + fuzzing.lastError);
+    // Names that stand for numbers in one text may be names in the next.
+    std::string second = print(*other);
+    if (second != printed && what == std::string("custom")) {
+      OwningOpRef<ModuleOp> third =
+          parseSourceString<ModuleOp>(second, &fuzzing.context);
+      printed = third ? print(*third) : "";
+    }
+    if (second != printed)
+      fault(std::string("what was printed comes back as something else, ") +
+            what);
+  }
   return 0;
 }

@@ -427,6 +427,8 @@ static Error runTool() {
   auto buffer = readFile(inputPath);
   if (!buffer)
     return buffer.takeError();
+  if (Error error = checkNesting((*buffer)->getBuffer(), inputPath))
+    return error;
   auto manager = std::make_shared<llvm::SourceMgr>();
   manager->AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   mlir::SourceMgrDiagnosticHandler handler(*manager, &context, llvm::errs());

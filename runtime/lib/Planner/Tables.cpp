@@ -140,9 +140,16 @@ void readIntegers(const Table &table, int64_t first, int64_t count,
   }
 }
 
-/// Least and largest of a run of entries.
+/// No request has more keys; keeps all arithmetic on key indices in 64 bits.
+constexpr int64_t maxKeys = INT64_C(1) << 40;
+/// No pool has more pages, since no tensor has a larger size.
+constexpr int64_t maxPages = INT64_C(1) << 48;
+bool isOutside(int64_t page) { return page < 0 || page >= maxPages; }
+
+/// Least and largest of a run of page indices.
 struct Extremes {
   int64_t least = INT64_MAX, most = INT64_MIN;
+  bool areOutside() const { return least < 0 || most >= maxPages; }
 };
 
 FI_WIDE_LOOP void scan32(const int32_t *in, int64_t count, int32_t *extremes) {
@@ -171,9 +178,6 @@ void scan(const Table &table, int64_t offset, int64_t count, Extremes &all) {
     all.most = std::max(all.most, in[i]);
   }
 }
-
-/// No request has more keys; keeps all arithmetic on key indices in 64 bits.
-constexpr int64_t maxKeys = INT64_C(1) << 40;
 
 struct Reader {
   const Stage &stage;
@@ -231,11 +235,12 @@ struct Reader {
 
   fi_status pageOutside(int32_t argument, int64_t index, int64_t value,
                         int64_t request) const {
+    std::string below = value < 0 ? "" : " below " + std::to_string(maxPages);
     return fail(FI_INVALID_BATCH,
-                "%s: operand '%s': expected page indices from 0, but got "
+                "%s: operand '%s': expected page indices from 0%s, but got "
                 "%s[%" PRId64 "] = %" PRId64 " (request %" PRId64 ")",
-                stage.name.c_str(), name(argument), name(argument), index,
-                value, request);
+                stage.name.c_str(), name(argument), below.c_str(),
+                name(argument), index, value, request);
   }
 
   fi_status readPaged(ViewLengths &v) const {
@@ -278,10 +283,10 @@ struct Reader {
                     pages.shape[0]);
       Extremes extremes;
       scan(pages, first, end - first, extremes);
-      if (extremes.least < 0)
+      if (extremes.areOutside())
         for (int64_t r = 0; r < v.requests; ++r)
           for (int64_t i = v.tableBegin[r]; i < v.tableBegin[r + 1]; ++i)
-            if (pages.at(i) < 0)
+            if (isOutside(pages.at(i)))
               return pageOutside(argument, i, pages.at(i), r);
       v.maxValuePage = end > first ? extremes.most : -1;
       if (argument == view.pages)
@@ -297,9 +302,9 @@ struct Reader {
     const Table &table = tables[argument];
     int64_t row = request * table.strides[0];
     scan(table, row, used, extremes);
-    if (used && extremes.least < 0)
+    if (used && extremes.areOutside())
       for (int64_t i = 0; i < used; ++i)
-        if (table.at(row + i) < 0)
+        if (isOutside(table.at(row + i)))
           return pageOutside(argument, i, table.at(row + i), request);
     return FI_OK;
   }

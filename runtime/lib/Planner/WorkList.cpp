@@ -120,6 +120,10 @@ fi_status WorkListBuilder::addPad(const Stage &stage, int64_t begin,
   report.padRows += count;
   // The last body takes all as one request; others, what they take of one.
   int64_t tokens = capacity ? padTokens(stage, body, count) : count;
+  if (divideUp(count, tokens) * divideUp(tokens * stage.group, body.tileRows) *
+          stage.kvHeads >
+      maxItems)
+    return tooManyItems(stage);
   for (int64_t first = 0; first < count; first += tokens) {
     int64_t length = std::min(tokens, count - first);
     int64_t packed = length * stage.group;

@@ -67,6 +67,19 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.for_keys' op expected a step of at least 1 key, but got -8 [TILE2]}}
+    fi_tile.for_keys %t in %it all step -8 {
+      fi_tile.yield
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
     // expected-error @below {{'fi_tile.for_keys' op expected the first or last tile of all, but got one of the full ones [TILE2]}}
     fi_tile.for_keys %t in %it full first step 64 {
       fi_tile.yield

@@ -393,6 +393,17 @@ TEST_F(Errors, AbsurdBatches) {
   batch.set("qo", 3, 1 << 29);
   expectPlan("attention0: expected at most 16777216 work items in a batch, but "
              "it needs more; plan fewer rows");
+  // Rows before the first request, which none of the tables has.
+  batch.set("qo", 3, 4);
+  for (int i = 0; i < 4; ++i)
+    batch.set("qo", i, (1 << 29) + i);
+  expectPlan("attention0: expected at most 16777216 work items in a batch, but "
+             "it needs more; plan fewer rows");
+  use(program);
+  batch.set("pages", 3, INT64_MAX);
+  expectPlan("attention0: operand 'pages': expected page indices from 0 below "
+             "281474976710656, but got pages[3] = 9223372036854775807 "
+             "(request 2)");
   program.view = FakeView::Ragged;
   use(program);
   batch.set("indptr", 3, INT64_C(1) << 39);

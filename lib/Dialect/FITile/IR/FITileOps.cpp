@@ -192,7 +192,7 @@ static LogicalResult verifyColumns(Operation *op, int64_t columns,
     return op->emitOpError("expected a step of at least 1, and of 1 without "
                            "'from', but got ")
            << step << " [TILE36]";
-  if (first && (tile.getDimSize(1) - 1) * step >= columns)
+  if (first && static_cast<__int128>(tile.getDimSize(1) - 1) * step >= columns)
     return op->emitOpError("expected a tile of columns that a row of ")
            << columns << " has, but got " << tile << " by steps of " << step
            << " [TILE36]";

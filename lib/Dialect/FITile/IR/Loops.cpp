@@ -223,9 +223,10 @@ LogicalResult ForKeysOp::verify() {
     return emitOpError("expected the first or last tile of all, but got one of "
                        "the ")
            << stringifyPart(getPart()) << " ones [TILE2]";
-  if (getStep() <= 0)
+  // The accessor is unsigned.
+  if (auto step = static_cast<int64_t>(getStep()); step <= 0)
     return emitOpError("expected a step of at least 1 key, but got ")
-           << getStep() << " [TILE2]";
+           << step << " [TILE2]";
   if (TypeRange(getInits().getTypes()) != getResultTypes())
     return emitOpError("expected initial values of the types of the results, ")
            << getResultTypes() << ", but got " << getInits().getTypes()

@@ -26,6 +26,10 @@ struct LegalizeDtypesPass
   void runOnOperation() override {
     SmallVector<DotOp> dots;
     getOperation().walk([&](DotOp dot) {
+      // Of placed kernels, where this is decided.
+      if (!isa<RankedTensorType>(dot.getA().getType()) ||
+          !isa<RankedTensorType>(dot.getB().getType()))
+        return;
       Type element =
           cast<RankedTensorType>(dot.getA().getType()).getElementType();
       bool legal = element.isF32() || (element.isBF16() && bf16Dot) ||

@@ -47,7 +47,7 @@ struct PlaceOperandsPass
       for (OpOperand &operand : dot->getOpOperands().take_front(2)) {
         Value value = operand.get();
         Operation *def = value.getDefiningOp();
-        if (isa_and_nonnull<LoadRowsOp, LoadKVOp>(def)) {
+        if (isa_and_nonnull<LoadRowsOp, LoadKVOp>(def) && !isTable(def)) {
           loads.insert(def);
           // Codes that no product takes are converted where they are staged.
           if (isCode(elementInMemory(def))) {
@@ -148,6 +148,12 @@ private:
                isa_and_nonnull<LoadRowsOp>(dot.getA().getDefiningOp());
   }
 
+  /// Whether an operation loads a number of each row, which is not copied.
+  static bool isTable(Operation *load) {
+    auto rows = dyn_cast<LoadRowsOp>(load);
+    return rows && cast<MemRefType>(rows.getSource().getType()).getRank() != 3;
+  }
+
   /// What `value` is computed from, element by element.
   void collectLoads(Value value, llvm::SetVector<Operation *> &loads) {
     SmallVector<Value> work = {value};
@@ -157,10 +163,7 @@ private:
       Operation *def = next.getDefiningOp();
       if (!def || !isTile(next.getType()) || !seen.insert(next).second)
         continue;
-      auto rows = dyn_cast<LoadRowsOp>(def);
-      bool isTable =
-          rows && cast<MemRefType>(rows.getSource().getType()).getRank() != 3;
-      if (isa<LoadKVOp>(def) || (rows && !isTable))
+      if (isa<LoadRowsOp, LoadKVOp>(def) && !isTable(def))
         loads.insert(def);
       else if (isPure(def))
         llvm::append_range(work, def->getOperands());

@@ -43,7 +43,8 @@ struct SplitRolesPass : fi::tile::impl::FITileSplitRolesBase<SplitRolesPass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     int64_t loadWarps = kernel.getSchedule().getLoadWarps();
-    if (!loadWarps)
+    // What has roles is split.
+    if (!loadWarps || !kernel.getBody().getOps<RoleOp>().empty())
       return;
     SmallVector<ForItemsOp> loops;
     WalkResult result = kernel.walk([&](Operation *op) {

@@ -54,3 +54,16 @@ fi_tile.kernel @f16(%q: memref<?x2x32xf16>, %k: memref<?x1x32xf16>, %o: memref<?
   }
   fi_tile.return
 }
+
+// Placed kernels read buffers, and are left as they are.
+// CHECK-LABEL: fi_tile.kernel @placed
+fi_tile.kernel @placed(%q: memref<?x2x64xf16>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, stages = 2>) {
+  %c = fi_tile.channel : !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+  fi_tile.for_items %it in %w {
+    %b = fi_tile.get %c : !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+    // CHECK: fi_tile.dot %{{.*}}, %{{.*}} transpose : !buf, !buf
+    %s = fi_tile.dot %b, %b transpose : !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>, !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>> -> tensor<64x64xf32>
+  }
+  fi_tile.return
+}

@@ -243,3 +243,19 @@ fi_tile.kernel @carried(%q: memref<?x2x64xf16>, %o: memref<?x2x64xf32>, %work: !
   }
   fi_tile.return
 }
+
+// -----
+
+// A table has a number for each row, which is not copied as rows are.
+fi_tile.kernel @table(%x: memref<?x1xf32>, %w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 8, tile_keys = 16, mr = 4, nr = 1, lanes = 2>) {
+  %a = arith.constant dense<1.0> : tensor<1x8xf32>
+  // CHECK-LABEL: fi_tile.kernel @table
+  // CHECK-NOT: fi_tile.copy_rows
+  // CHECK: fi_tile.load_rows
+  fi_tile.for_items %it in %w {
+    %t = fi_tile.load_rows %x[%it] group 1 : memref<?x1xf32> -> tensor<8x1xf32>
+    %r = fi_tile.dot %a, %t : tensor<1x8xf32>, tensor<8x1xf32> -> tensor<1x1xf32>
+  }
+  fi_tile.return
+}

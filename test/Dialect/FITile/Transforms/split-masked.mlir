@@ -52,3 +52,19 @@ fi_tile.kernel @parts(%work: !fi_tile.work) schedule(#schedule) {
   }
   fi_tile.return
 }
+
+// -----
+
+// The first tile of all, as rotated kernels have it, is not taken apart.
+// CHECK-LABEL: fi_tile.kernel @selected
+fi_tile.kernel @selected(%w: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>) {
+  fi_tile.for_items %it in %w {
+    // CHECK: fi_tile.for_keys %{{.*}} in %{{.*}} all first step 64
+    // CHECK-NOT: fi_tile.for_keys
+    fi_tile.for_keys %t in %it all first step 64 {
+      fi_tile.yield
+    }
+  }
+  fi_tile.return
+}

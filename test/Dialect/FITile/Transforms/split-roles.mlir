@@ -197,3 +197,31 @@ fi_tile.kernel @computed(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16
   }
   fi_tile.return
 }
+
+// -----
+
+// What has roles is left as it is.
+// CHECK-LABEL: fi_tile.kernel @roles
+// CHECK-COUNT-2: fi_tile.role
+// CHECK-NOT: fi_tile.role
+#s = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, stages = 3>
+!k = memref<?x2x64xf16>
+!rows = !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+!one = !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+fi_tile.kernel @roles(%q: !k, %w: !fi_tile.work) schedule(#s) {
+  %c = fi_tile.channel : !one
+  fi_tile.role @load warps 4 {
+    fi_tile.for_items %it in %w {
+      %f = fi_tile.acquire %c : !one
+      fi_tile.copy_rows %q[%it] to %f group 1 : !k, !rows
+      fi_tile.commit %c : !one
+    }
+  }
+  fi_tile.role @compute warps 4 {
+    fi_tile.for_items %it in %w {
+      %b = fi_tile.get %c : !one
+      fi_tile.release %c : !one
+    }
+  }
+  fi_tile.return
+}
