@@ -10,8 +10,9 @@ usage: make_docs.py <pages> <mkdocs.yml> <output.yml>
 
 <pages> is a copy of docs/ with the generated pages below generated/. A link out
 of docs/ (to a header, say) has no target on the site: it is checked against the
-source tree and turned into its text. The output is mkdocs.yml with a navigation
-of all pages, so that a new page needs no entry in a list.
+source tree and turned into its text. Rules of the specification get links to the tests
+that cite them, which become pages. The output is mkdocs.yml with a navigation of all
+other pages, so that a new page needs no entry in a list.
 """
 
 import json
@@ -20,7 +21,10 @@ import re
 import sys
 
 # Read in this order; pages that are not named here follow by name.
-FIRST = ["index", "getting-started", "levels", "spec", "variants", "companions", "quantised", "embedding", "editors", "planner", "abi", "status"]
+FIRST = ["index", "getting-started", "tutorial-compiler", "tutorial-kernel", "tutorial-serving", "how-a-kernel-is-made", "levels", "spec", "variants", "companions", "quantised", "embedding", "editors", "planner", "abi", "status"]
+RULE = re.compile(r"^- \*\*([A-Z]+\d+)\*\* .*\n(?:  .*\n)*", re.MULTILINE)
+CITED = re.compile(r"\[([A-Z]+\d+)\]")
+TESTS_OF_A_RULE = 4
 LINK = re.compile(r"\[([^\]]+)\]\((\.\.?/[^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -49,6 +53,34 @@ def strip_outside_links(page, pages, source):
     return broken
 
 
+def link_rules_to_tests(pages, source):
+    """Adds to each rule of the specification the tests that expect it in a message."""
+    tests = {}
+    for path in sorted(p for p in (source / "test").rglob("*") if p.suffix in (".mlir", ".test", ".cpp")):
+        where = path.relative_to(source).as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for rule in CITED.findall(line):
+                tests.setdefault(rule, {}).setdefault(where, number)
+    shown = set()
+
+    def add(match):
+        links = []
+        for where, number in list(tests.get(match[1], {}).items())[:TESTS_OF_A_RULE]:
+            page = where.replace("/", "-") + ".md"
+            shown.add((where, page))
+            links.append(f"[{where.removeprefix('test/')}:{number}](tests/{page})")
+        return match[0] + (f"  *Tests:* {', '.join(links)}\n" if links else "")
+
+    spec = pages / "spec.md"
+    spec.write_text(RULE.sub(add, spec.read_text()))
+    (pages / "tests").mkdir(exist_ok=True)
+    for where, page in shown:
+        lines = (source / where).read_text().splitlines()
+        text = "\n".join(f"{number:4}  {line}" for number, line in enumerate(lines, 1))
+        (pages / "tests" / page).write_text(f"# {where}\n\n~~~~text\n{text}\n~~~~\n")
+    return len(shown)
+
+
 def navigation(pages):
     def entry(page):
         return {title_of(page): str(page.relative_to(pages))}
@@ -73,6 +105,8 @@ def main():
     for page in sorted(pages.rglob("*.md")):
         if "generated" not in page.relative_to(pages).parts:
             broken += strip_outside_links(page, pages, source)
+    if not link_rules_to_tests(pages, source):
+        broken.append("docs/spec.md: no rule has a test")
     lines = [line for line in config.read_text().splitlines() if not line.startswith("docs_dir:")]
     # JSON is YAML, and quotes whatever a title may hold.
     lines += [f"docs_dir: {json.dumps(str(pages))}", f"nav: {json.dumps(navigation(pages))}"]

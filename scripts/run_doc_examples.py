@@ -13,10 +13,15 @@
                   is `# exit N`
 
 `<!-- file: NAME -->` above a block keeps it as NAME for the commands of the page,
-which run in a directory of their own with `examples` beside them.
+which run in a directory of their own with `examples` beside them; `$FI` is where fi's
+headers and libraries are, and python3 has its package.
+`<!-- needs: python -->` above a block leaves it out where the package is not built.
 `<!-- not run: WHY -->` above a block leaves it out. In generated pages only ```mlir
 blocks that are whole programs (they begin with module, func.func or fi.program)
 are executed; op descriptions may show fragments.
+
+--page checks one page alone. --refresh writes what its commands print into the page, but
+for blocks with `...`, instead of comparing it.
 """
 
 import argparse
@@ -29,9 +34,10 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 FENCE = re.compile(r"^```(\w+)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
-NOTE = re.compile(r"<!--\s*(file|not run):\s*(.*?)\s*-->\s*\Z")
+NOTE = re.compile(r"<!--\s*(file|not run|needs):\s*(.*?)\s*-->\s*\Z")
 PROGRAM = re.compile(r"\s*(//[^\n]*\n\s*)*(module|func\.func|fi\.program)\b")
 TIMEOUT = 300
+PATH = os.environ.get("PATH", "")
 
 
 def run(command, directory, text=None):
@@ -86,18 +92,66 @@ def check_console(block, directory):
     return None
 
 
-def check_page(page, name, generated, source):
+def refresh_console(block, directory):
+    """The block with what its commands print."""
+    if "..." in block:
+        return block
+    lines = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            lines.append(line)
+            status, output = run(line[2:], directory)
+            lines += [shown.rstrip() for shown in output.splitlines()]
+            if status:
+                lines.append(f"# exit {status}")
+    return "\n".join(lines) + "\n"
+
+
+def prepare_directory(directory, source, build):
+    """Links to what the commands of a page find: examples, and an fi to link with."""
+    os.symlink(source / "examples", directory / "examples")
+    (directory / ".fi" / "include").mkdir(parents=True)
+    for name, target in (("include/fi", source / "include/fi"), ("include/fi-c", source / "include/fi-c"),
+                         ("include/fi-runtime", source / "runtime/include/fi-runtime"), ("lib", build / "lib")):
+        os.symlink(target, directory / ".fi" / name)
+    (directory / ".fi" / "bin").mkdir()
+    os.symlink(sys.executable, directory / ".fi" / "bin" / "python3")
+    os.environ["FI"] = str(directory / ".fi")
+    os.environ["PYTHONPATH"] = str(build / "python")
+    os.environ["PATH"] = os.pathsep.join([str(directory / ".fi/bin"), str(build / "bin"), PATH])
+
+
+def has_needs(note, build):
+    return note[2] != "python" or any((build / "python/fi").glob("_compiler.*"))
+
+
+def refresh_page(page, source, build):
+    text, made, at = page.read_text(), [], 0
+    with tempfile.TemporaryDirectory() as directory:
+        prepare_directory(pathlib.Path(directory), source, build)
+        for fence in FENCE.finditer(text):
+            note = NOTE.search(text[: fence.start()])
+            if note and note[1] == "file":
+                pathlib.Path(directory, pathlib.Path(note[2]).name).write_text(fence[2])
+            if fence[1] == "console" and not (note and (note[1] == "not run" or not has_needs(note, build))):
+                made += [text[at : fence.start(2)], refresh_console(fence[2], directory)]
+                at = fence.end(2)
+    page.write_text("".join(made) + text[at:])
+
+
+def check_page(page, name, generated, source, build):
     """Yields (case, problem or None) for each executed block of one page."""
     text = page.read_text()
     with tempfile.TemporaryDirectory() as directory:
-        if (source / "examples").is_dir():
-            os.symlink(source / "examples", os.path.join(directory, "examples"))
+        prepare_directory(pathlib.Path(directory), source, build)
         for fence in FENCE.finditer(text):
             language, block = fence[1], fence[2]
             note = NOTE.search(text[: fence.start()])
             if note and note[1] == "file":
                 pathlib.Path(directory, pathlib.Path(note[2]).name).write_text(block)
             if language not in ("mlir", "console") or (note and note[1] == "not run"):
+                continue
+            if note and note[1] == "needs" and not has_needs(note, build):
                 continue
             if generated and (language != "mlir" or not PROGRAM.match(block)):
                 continue
@@ -110,20 +164,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--junit", type=pathlib.Path, required=True)
+    parser.add_argument("--junit", type=pathlib.Path)
+    parser.add_argument("--page", type=pathlib.Path)
+    parser.add_argument("--refresh", type=pathlib.Path)
     arguments = parser.parse_args()
     source, build = arguments.source.resolve(), arguments.build.resolve()
-    os.environ["PATH"] = os.pathsep.join([str(build / "bin"), os.environ.get("PATH", "")])
     os.environ["XDG_CACHE_HOME"] = str(build / "test" / "cache")
 
+    if arguments.refresh:
+        refresh_page(arguments.refresh, source, build)
+        return 0
     pages = [(page, False) for page in sorted(source.glob("docs/**/*.md"))]
     pages += [(source / "README.md", False)]
     pages += [(page, True) for page in sorted((build / "docs/generated").glob("*.md"))]
+    if arguments.page:
+        pages = [(arguments.page.resolve(), False)]
     suite = ElementTree.Element("testsuite", name="doc-examples")
     failed = passed = 0
     for page, generated in pages:
         name = str(page.relative_to(build if generated else source))
-        for case, problem in check_page(page, name, generated, source):
+        for case, problem in check_page(page, name, generated, source, build):
             element = ElementTree.SubElement(suite, "testcase", classname="docs", name=case)
             if problem is None:
                 passed += 1
@@ -131,8 +191,9 @@ def main():
             failed += 1
             ElementTree.SubElement(element, "failure", message="the example does not hold")
             print(f"{case}: the example does not hold\n{problem}")
-    arguments.junit.parent.mkdir(parents=True, exist_ok=True)
-    ElementTree.ElementTree(suite).write(arguments.junit)
+    if arguments.junit:
+        arguments.junit.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(suite).write(arguments.junit)
     print(f"{passed} examples hold, {failed} do not")
     return 1 if failed else 0
 

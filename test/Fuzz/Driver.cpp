@@ -14,8 +14,8 @@
 // Tries the files of the directories, in which `// -----` parts inputs, then N
 // inputs made of them. They are tried in children: what crashes or hangs is
 // saved, made smaller as long as it crashes, and the rest goes on. Inputs with
-// outcomes that are new join the corpus. N inputs of a seed are always the same,
-// unless the time is over first. Files alone are tried in this process.
+// outcomes that are new join the corpus. N inputs of a seed are always the
+// same, unless the time is over first. Files alone are tried in this process.
 //
 //===----------------------------------------------------------------------===//
 

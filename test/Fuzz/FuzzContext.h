@@ -24,9 +24,9 @@
 
 namespace fi::fuzzing {
 
-/// Whether a text may run into faults of MLIR 22.1 that fi can do nothing about:
-/// its reader of bytecode trusts what it reads, and these ops' parsers take a
-/// missing list of dimensions for one that is there.
+/// Whether a text may run into faults of MLIR 22.1 that fi can do nothing
+/// about: its reader of bytecode trusts what it reads, and these ops' parsers
+/// take a missing list of dimensions for one that is there.
 inline bool hasKnownFault(llvm::StringRef text) {
   return text.starts_with("ML\xefR") || text.contains("linalg.broadcast") ||
          text.contains("linalg.transpose") || text.contains("linalg.reduce") ||

@@ -131,9 +131,9 @@ static void planAndRun(fi_package *package, uint64_t seed) {
   }
   size_t bytes = fi_plan_workspace_bytes(made);
   if (bytes < (size_t(64) << 20)) {
-    void *workspace = std::aligned_alloc(
-        FI_WORKSPACE_ALIGNMENT,
-        (bytes / FI_WORKSPACE_ALIGNMENT + 1) * FI_WORKSPACE_ALIGNMENT);
+    void *workspace = std::aligned_alloc(FI_WORKSPACE_ALIGNMENT,
+                                         (bytes / FI_WORKSPACE_ALIGNMENT + 1) *
+                                             FI_WORKSPACE_ALIGNMENT);
     status = fi_run(made, 0, run.values.data(), run.values.size(),
                     results.tensors.data(), results.tensors.size(), workspace,
                     bytes);

@@ -105,8 +105,7 @@ static void compile(FuzzContext &fuzzing, ModuleOp module, bool withCode) {
     fi::cpu::CompileOptions options;
     options.optLevel = 0;
     options.cache.enabled = false;
-    if (llvm::Error error =
-            fi::cpu::printAssembly(*source, "", options, os))
+    if (llvm::Error error = fi::cpu::printAssembly(*source, "", options, os))
       fail(std::move(error));
   }
 }
@@ -140,8 +139,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         "#fi.target<sm_80>",
         "#fi.target<sm_90a>",
         "#fi.target<sm_100a>"};
-    Attribute target = parseAttribute(targets[hash % std::size(targets)],
-                                      &fuzzing.context);
+    Attribute target =
+        parseAttribute(targets[hash % std::size(targets)], &fuzzing.context);
     if (!target)
       fault("a target does not parse: " + fuzzing.lastError);
     (*module)->setAttr(fi::kTargetAttr, target);
