@@ -20,6 +20,10 @@
 
 namespace fi::tile {
 
+/// Of a kernel whose items are the tiles of a memref's rows, each for all heads
+/// (docs/abi.md): the number of that argument, and the heads.
+inline constexpr llvm::StringLiteral kRowItemsAttr = "fi_tile.row_items";
+
 struct ItemFieldPlace {
   size_t offset; // bytes
   unsigned bits;

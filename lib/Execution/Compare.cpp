@@ -61,12 +61,19 @@ std::vector<RowAndHead> fi::sampleRows(const Signature &signature,
                                        llvm::ArrayRef<HostValue> arguments,
                                        int64_t count, uint64_t seed) {
   int64_t rows = 0, heads = 0;
-  for (const AttentionInfo &attention : signature.attentions)
+  for (const AttentionInfo &attention : signature.attentions) {
     if (attention.query >= 0) {
       const HostTensor &query = arguments[attention.query].getTensor();
       rows = std::max(rows, query.getSize(0));
       heads = std::max(heads, query.getSize(1));
+    } else if (attention.queryRows >= 0 &&
+               arguments[attention.queryRows].getKind() ==
+                   HostValue::Kind::Tensor) {
+      rows =
+          std::max(rows, arguments[attention.queryRows].getTensor().getSize(0));
+      heads = std::max(heads, attention.queryHeads);
     }
+  }
   int64_t all = rows * heads;
   std::set<RowAndHead> chosen;
   if (count >= all) {
@@ -108,6 +115,16 @@ public:
       transformed = &run.transformedScores[number];
     if (attention.isAdditive && number < run.weightedSums.size())
       sums = &run.weightedSums[number];
+    int queries[] = {attention.query, attention.queryTail};
+    for (auto [i, argument] : llvm::enumerate(queries)) {
+      bool isKnown = number < run.queries.size();
+      if (argument >= 0)
+        parts[i] = &run.arguments[argument].getTensor();
+      else if (isKnown && run.queries[number].values[i].getRank() == 3)
+        parts[i] = &run.queries[number].values[i];
+      if (isKnown && run.queries[number].errors[i].getRank() == 3)
+        errors[i] = &run.queries[number].errors[i];
+    }
     scale = attention.scaleNumber.value_or(1);
     if (attention.scale >= 0)
       scale = run.arguments[attention.scale].getNumber();
@@ -146,6 +163,8 @@ private:
   std::vector<RequestLengths> lengths;
   std::vector<int64_t> offsets;
   const HostTensor *visible = nullptr, *transformed = nullptr, *sums = nullptr;
+  /// The query and its last columns, and what backends compute otherwise.
+  const HostTensor *parts[2] = {}, *errors[2] = {};
   double scale = 1, largestCapture = 0;
   std::map<std::pair<int, int64_t>, KeyMagnitudes> cache;
 };
@@ -302,22 +321,28 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
           std::isfinite(logit))
         terms.sink = std::max(terms.sink, std::fabs(logit));
   int request = requestOf(row);
-  if (request < 0 || attention.query < 0 || attention.view.keys < 0)
+  if (request < 0 || !parts[0] || attention.view.keys < 0)
     return;
-  const HostTensor &query = run.arguments[attention.query].getTensor();
   int64_t group = std::max<int64_t>(
-      query.getSize(1) / std::max<int64_t>(attention.view.heads, 1), 1);
+      parts[0]->getSize(1) / std::max<int64_t>(attention.view.heads, 1), 1);
   const KeyMagnitudes &keys = magnitudes(request, head / group);
-  double squares = 0;
-  for (int argument : {attention.query, attention.queryTail}) {
-    if (argument < 0)
-      continue;
-    const HostTensor &part = run.arguments[argument].getTensor();
-    for (int64_t d = 0; d < part.getSize(2); ++d) {
-      double element = part.getFloat({row, head, d});
-      squares += element * element;
-    }
-  }
+  auto squaresOf = [&](llvm::ArrayRef<const HostTensor *> tensors) {
+    double squares = 0;
+    for (const HostTensor *part : tensors)
+      for (int64_t d = 0; part && d < part->getSize(2); ++d) {
+        double element = part->getFloat({row, head, d});
+        squares += element * element;
+      }
+    return squares;
+  };
+  double squares = squaresOf(parts);
+  // A score is off as much as a query that is off, times a key. Few elements of
+  // random rows round otherwise, and not all to one side (NUM15).
+  double off = std::sqrt(squaresOf(errors));
+  if (terms.independent && attention.dim > 4)
+    off *= 2 / std::sqrt(double(attention.dim));
+  double queryError = std::fabs(scale) * off * keys.keyNorm;
+  terms.scoreError = std::max(terms.scoreError, queryError);
   double score = std::fabs(scale) * std::sqrt(squares) * keys.keyNorm;
   if (transformed && row < transformed->getSize(0) &&
       head < transformed->getSize(1))
@@ -343,8 +368,9 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
   // Angles are products of positions, and errors in them relative to these.
   if (attention.hasTransforms)
     magnitude += score * largestPosition(request);
-  terms.scoreError = std::max(terms.scoreError,
-                              roundings * unitRoundoff(DType::F32) * magnitude);
+  terms.scoreError =
+      std::max(terms.scoreError,
+               roundings * unitRoundoff(DType::F32) * magnitude + queryError);
   if (sums && row < sums->getSize(0) && head < sums->getSize(1)) {
     terms.weightedSum += sums->getFloat({row, head, 0});
     terms.weightedSquares += sums->getFloat({row, head, 1});
@@ -497,9 +523,11 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
       if (view.values >= 0) {
         DType type = signature.arguments[view.values].type;
         // Products are of the query's type then (NUM9).
-        int query = signature.attentions[i].query;
-        if (view.scales[1].isScaled && query >= 0)
-          type = signature.arguments[query].type;
+        const AttentionInfo &attention = signature.attentions[i];
+        if (view.scales[1].isScaled && attention.query >= 0)
+          type = signature.arguments[attention.query].type;
+        else if (view.scales[1].isScaled && attention.queryType)
+          type = *attention.queryType;
         if (unitRoundoff(type) > unitRoundoff(terms.in))
           terms.in = type;
       }

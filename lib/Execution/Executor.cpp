@@ -163,6 +163,7 @@ public:
     reference.visibleKeys = &visibleKeys;
     reference.transformedScores = &transformedScores;
     reference.weightedSums = &weightedSums;
+    reference.queries = &queries;
     reference.tolerances = &tolerances;
     reference.argumentTolerances = &argumentTolerances;
   }
@@ -198,6 +199,7 @@ public:
   llvm::ArrayRef<HostTensor> getWeightedSums() const override {
     return weightedSums;
   }
+  llvm::ArrayRef<ComputedQuery> getQueries() const override { return queries; }
   llvm::ArrayRef<HostTensor> getTolerances() const override {
     return tolerances;
   }
@@ -210,6 +212,7 @@ private:
   ReferenceOptions reference;
   std::vector<HostTensor> visibleKeys, transformedScores, weightedSums,
       tolerances, argumentTolerances;
+  std::vector<ComputedQuery> queries;
 };
 
 } // namespace

@@ -762,12 +762,13 @@ HostValue fi::cloneValue(const HostValue &value) {
 std::vector<int64_t> fi::getRowOffsets(const AttentionInfo &attention,
                                        llvm::ArrayRef<HostValue> values) {
   std::vector<int64_t> offsets;
+  int of = attention.query >= 0 ? attention.query : attention.queryRows;
   if (attention.rows >= 0) {
     const HostTensor &tensor = values[attention.rows].getTensor();
     for (int64_t i = 0; tensor.getRank() == 1 && i < tensor.getSize(0); ++i)
       offsets.push_back(tensor.getInteger({i}));
-  } else if (attention.query >= 0) {
-    offsets = {0, values[attention.query].getTensor().getSize(0)};
+  } else if (of >= 0 && values[of].getKind() == HostValue::Kind::Tensor) {
+    offsets = {0, values[of].getTensor().getSize(0)};
   }
   return offsets;
 }

@@ -159,6 +159,8 @@ fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
   Stopwatch watch;
   cpu::CompileOptions compileOptions;
   compileOptions.optLevel = options.optLevel;
+  compileOptions.sideBySide = options.sideBySide;
+  compileOptions.verifyEach = options.verifyEach;
   auto compiled = cpu::CompiledProgram::compile(module, name, compileOptions);
   if (!compiled)
     return compiled.takeError();

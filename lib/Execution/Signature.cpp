@@ -264,6 +264,13 @@ Expected<Signature> SignatureBuilder::build() {
       AttentionInfo info;
       info.query = argumentOf(attention.getQuery());
       info.queryTail = argumentOf(attention.getQueryTail());
+      if (info.query < 0) {
+        auto query = cast<ShapedType>(attention.getQuery().getType());
+        int64_t rows = -1;
+        info.queryRows = rowsOf(attention.getQuery(), rows);
+        info.queryHeads = query.getDimSize(1);
+        info.queryType = getDType(query.getElementType());
+      }
       info.rows = argumentOf(attention.getRows());
       info.positions = argumentOf(attention.getPositions());
       info.scale = argumentOf(attention.getScaleValue());
@@ -330,8 +337,10 @@ Expected<Signature> SignatureBuilder::build() {
       info.isCoded = norm->scheme != ScaledType();
     } else if (auto companion = dyn_cast<CompanionOpInterface>(op)) {
       CompanionInfo info;
+      // A number of rows has none.
       for (Value operand : companion.getRowOperands())
-        info.rows.push_back(argumentOf(operand));
+        info.rows.push_back(
+            isa<ShapedType>(operand.getType()) ? argumentOf(operand) : -1);
       for (OpOperand &place : companion.getDestinations())
         info.outs.push_back(argumentOf(place.get()));
       signature.companions.push_back(std::move(info));

@@ -183,12 +183,16 @@ Finding Checker::check() {
   expected.visibleKeys = (*reference)->getVisibleKeys().vec();
   expected.transformedScores = (*reference)->getTransformedScores().vec();
   expected.weightedSums = (*reference)->getWeightedSums().vec();
+  expected.queries = (*reference)->getQueries().vec();
   expected.tolerances = (*reference)->getTolerances().vec();
   expected.argumentTolerances = (*reference)->getArgumentTolerances().vec();
   times.reference = watch.lap();
 
   ExecutorOptions executorOptions;
   executorOptions.optLevel = program.optLevel;
+  // Other programs have the other processors.
+  executorOptions.sideBySide = false;
+  executorOptions.verifyEach = program.verifyEach;
   auto executor = Executor::create(backend, *module, "", executorOptions);
   times.compile = watch.lap();
   if (!executor)

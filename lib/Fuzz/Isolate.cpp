@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,9 @@ Child fi::fuzz::isolate(
     double seconds) {
   Child child;
   int ends[2];
+  // A child of another thread would keep the end that is written to.
+  static std::mutex forking;
+  std::unique_lock<std::mutex> lock(forking);
   if (pipe(ends) != 0) {
     child.end = "crash";
     child.message = std::string("no pipe: ") + std::strerror(errno);
@@ -51,6 +55,7 @@ Child fi::fuzz::isolate(
     _exit(0);
   }
   close(ends[1]);
+  lock.unlock();
   std::string text;
   bool isLate = false;
   while (pid > 0) {

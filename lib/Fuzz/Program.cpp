@@ -508,7 +508,8 @@ static void drawPlans(Draft &draft) {
     plan.split = draft.pick(name + "split", splits);
     draft.made.plans.push_back(plan);
   }
-  draft.made.optLevel = draft.flag("optimised", 8) ? 3 : 0;
+  draft.made.optLevel = draft.flag("optimised", 8) ? 2 : 0;
+  draft.made.verifyEach = draft.flag("verified", 8);
 }
 
 RandomProgram fi::fuzz::makeProgram(Choices &choices, Family family) {

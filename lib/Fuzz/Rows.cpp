@@ -24,6 +24,7 @@ public:
   void rope();
   void codes();
   void bits();
+  void segments();
 
 private:
   std::string type(llvm::ArrayRef<int64_t> sizes, const std::string &element) {
@@ -57,6 +58,17 @@ private:
     std::string text = type(sizes, element);
     if (isInMemory)
       return {draft.run(name, text, std::move(old)), text};
+    return {draft.fresh(name), text};
+  }
+  /// Scales that all rows share.
+  Place sharedScales(const std::string &name, int64_t count) {
+    std::string text =
+        (isInMemory ? "memref<" : "tensor<") + std::to_string(count) + "xf32>";
+    if (isInMemory)
+      return {draft.run(
+                  name, text,
+                  llvm::json::Object{{"fill", 1}, {"shape", toJson({count})}}),
+              text};
     return {draft.fresh(name), text};
   }
   /// Adds an op whose results are these.
@@ -138,7 +150,7 @@ void RowsWriter::codes() {
       hasBlocks ? (isNV && draft.flag("codes.heads") ? "head" : "tensor")
                 : draft.pick("codes.per", shared);
   bool isOfRows = per == "token" || per == "group";
-  bool makes = hasBlocks || (isOfRows && draft.flag("codes.computed"));
+  bool makes = hasBlocks || draft.flag("codes.computed");
   bool takes = hasBlocks ? isNV : !makes;
   int64_t span = isNV ? 16 : hasBlocks ? 32 : per == "group" ? 32 : 0;
   std::string scheme =
@@ -158,6 +170,9 @@ void RowsWriter::codes() {
   std::vector<int64_t> sizes = {heads};
   if (span)
     sizes.push_back(dim / span);
+  // One that all rows share, or each head.
+  bool areShared = makes && !hasBlocks && !isOfRows;
+  int64_t shares = per == "head" ? heads : 1;
   std::string given, givenType;
   double low = storage == "i8" ? 0.011 : 0.0031;
   if (takes) {
@@ -180,7 +195,9 @@ void RowsWriter::codes() {
       place("c", {heads, stored}, hasBlocks ? "i8" : storage,
             llvm::json::Object{{"fill", 0},
                                {"shape", toJson(shape({heads, stored}))}})};
-  if (makes)
+  if (areShared)
+    places.push_back(sharedScales("s", shares));
+  else if (makes)
     places.push_back(place(
         "s", sizes,
         isNV        ? "f8E4M3FN"
@@ -205,7 +222,53 @@ void RowsWriter::codes() {
              normal(1, shape({heads, dim})))});
 }
 
+void RowsWriter::segments() {
+  static const int64_t most[] = {1, 9, 64, 400};
+  std::string truth = draft.flag("bits.bytes") ? "i8" : "i1";
+  isInMemory = draft.flag("rows.memory", 4);
+  int64_t longest = draft.pick("segments.longest", most);
+  std::vector<int64_t> from = {draft.choose("segments.first", 20)}, to = {0};
+  for (int64_t i = 0, n = draft.choose("segments.count", 40); i < n; ++i) {
+    int64_t length = (i * 48271 + 11) % (longest + 1);
+    from.push_back(from.back() + length);
+    to.push_back(to.back() + (length + 7) / 8);
+  }
+  // What is behind the last segment is nobody's.
+  int64_t elements = from.back() + draft.choose("segments.behind", 70);
+  int64_t bytes = to.back() + draft.choose("segments.rest", 70);
+  auto flat = [&](const std::string &element) {
+    return (isInMemory ? "memref<?x" : "tensor<?x") + element + ">";
+  };
+  std::string x = flat(truth), table = draft.indexTensor();
+  std::string input =
+      draft.run("x", x,
+                llvm::json::Object{{"random", "uniform"},
+                                   {"low", truth == "i8" ? -1 : 0},
+                                   {"high", 1},
+                                   {"shape", toJson({elements})}});
+  bool isPlanned = draft.flag("segments.planned");
+  auto give = [&](const std::string &name, llvm::ArrayRef<int64_t> entries) {
+    return isPlanned ? draft.plan(name, table, toJson(entries))
+                     : draft.run(name, table, toJson(entries));
+  };
+  std::string op = "fi.segment_pack_bits " + input + " from(" +
+                   give("from", from) + " : " + table + ") to(" +
+                   give("to", to) + " : " + table + ")";
+  if (!isInMemory)
+    op += " bytes(" + draft.plan("n", "index", bytes) + ")";
+  op += draft.flag("bits.big") ? " order(big)" : " order(little)";
+  Place y = {isInMemory
+                 ? draft.run("y", flat("i8"),
+                             llvm::json::Object{{"fill", 0},
+                                                {"shape", toJson({bytes})}})
+                 : draft.fresh("y"),
+             flat("i8")};
+  add(op, x, {y});
+}
+
 void RowsWriter::bits() {
+  if (draft.flag("bits.segments"))
+    return segments();
   drawRows({64, 128, 192, 576});
   std::string truth = draft.flag("bits.bytes") ? "i8" : "i1";
   std::string x = type({heads, dim}, truth);

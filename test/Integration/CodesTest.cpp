@@ -25,7 +25,8 @@ struct CodesText {
   std::string codes = "f8E4M3FN", per = "token", element = "bf16",
               output = "bf16";
   int64_t heads = 3, dim = 64, group = 0;
-  bool isComputed = false, isInMemory = false;
+  /// Whether a given scale of the tensor is a vector of one.
+  bool isComputed = false, isInMemory = false, isVector = false;
 
   bool hasBlocks() const { return codes == "nvfp4" || codes == "mxfp4"; }
   bool hasNumber() const { return codes != "mxfp4"; }
@@ -54,7 +55,11 @@ struct CodesText {
              (codes == "nvfp4"   ? "f8E4M3FN"
               : codes == "mxfp4" ? "f8E8M0FNU"
                                  : "f32"));
-    std::string number = per == "head"
+    if (isComputed && !hasBlocks() && per != "token")
+      made = std::string(isInMemory ? "memref<" : "tensor<") +
+             std::to_string(per == "head" ? heads : 1) + "xf32>";
+    std::string number = isVector ? "tensor<1xf32>"
+                         : per == "head"
                              ? "tensor<" + std::to_string(heads) + "xf32>"
                          : per == "tensor" || hasBlocks() ? "f32"
                                                           : made;
@@ -105,7 +110,8 @@ void giveScales(Case &test, const CodesText &text) {
                  : text.codes == "f8E5M2" ? 0.000041
                  : text.codes == "i8"     ? 0.0171
                                           : 0.0123;
-  if (text.per == "tensor" || (text.hasBlocks() && text.per != "head"))
+  if (!text.isVector &&
+      (text.per == "tensor" || (text.hasBlocks() && text.per != "head")))
     return void(test.giveNumber("n", scale));
   test.adjust(
       [scale](const Signature &signature, std::vector<HostValue> &values) {
@@ -154,6 +160,42 @@ TEST(CodesTest, ByComputedScales) {
     }
 }
 
+TEST(CodesTest, ByComputedScalesOfAllRows) {
+  for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
+    for (const char *per : {"tensor", "head"})
+      for (auto [rows, heads, dim, element, output] :
+           {std::tuple(37, 3, 64, "bf16", "f16"),
+            std::tuple(1, 1, 1000, "f16", "f32"),
+            std::tuple(0, 2, 8, "f32", "bf16"),
+            std::tuple(67, 2, 48, "f32", "f32"),
+            // More rows than are read at once, and several parts of each.
+            std::tuple(1100, 1, 8, "bf16", "bf16"),
+            std::tuple(3, 2, 16400, "bf16", "bf16")}) {
+        if (dim > 1000 && std::string(codes) != "i8")
+          continue;
+        CodesText text;
+        text.codes = codes;
+        text.per = per;
+        text.isComputed = true;
+        text.heads = heads;
+        text.dim = dim;
+        text.element = element;
+        text.output = output;
+        check(text, rows);
+      }
+}
+
+/// One scale in memory, as a computed one is, but given.
+TEST(CodesTest, ByAGivenScaleInMemory) {
+  for (const char *codes : {"f8E4M3FN", "i8"}) {
+    CodesText text;
+    text.codes = codes;
+    text.per = "tensor";
+    text.isVector = true;
+    check(text, 21);
+  }
+}
+
 TEST(CodesTest, OfNumbersOfRows) {
   for (int64_t rows : {0, 1, 2, 63, 64, 65, 130}) {
     CodesText text;
@@ -195,6 +237,46 @@ TEST(CodesTest, IntoMemory) {
       text.isComputed = isComputed;
       text.isInMemory = true;
       check(text, 19);
+      if (text.hasBlocks() || !isComputed)
+        continue;
+      for (const char *per : {"tensor", "head"}) {
+        text.per = per;
+        check(text, 19);
+      }
+    }
+}
+
+/// The largest number of all rows decides, wherever it is, whoever finds it.
+TEST(CodesTest, ComputedScalesOfAllRowsAreThoseOfTheLargest) {
+  for (bool perHead : {false, true})
+    for (auto [row, head, d] : {std::tuple(0, 0, 0), std::tuple(1499, 1, 23),
+                                std::tuple(700, 0, 17)}) {
+      CodesText text;
+      text.codes = "i8";
+      text.per = perHead ? "head" : "tensor";
+      text.isComputed = true;
+      text.heads = 2;
+      text.dim = 24;
+      text.element = text.output = "f32";
+      Case test(text.get(), {{1500, 0}});
+      test.adjust([row = row, head = head,
+                   d = d](const Signature &, std::vector<HostValue> &values) {
+        HostTensor x = values[0].getTensor();
+        for (int64_t r = 0; r < 1500; ++r)
+          for (int64_t h = 0; h < 2; ++h)
+            for (int64_t c = 0; c < 24; ++c)
+              x.setFloat({r, h, c}, 0.5);
+        x.setFloat({row, head, d}, -254);
+      });
+      for (int workers : {1, 3}) {
+        std::vector<HostTensor> got = test.setOptLevel(0).runOnCPU({workers});
+        ASSERT_EQ(got.size(), 3u);
+        for (int64_t h = 0; h < (perHead ? 2 : 1); ++h)
+          EXPECT_FLOAT_EQ(got[1].getFloat({h}),
+                          !perHead || h == head ? 2 : 0.5 / 127);
+        EXPECT_EQ(got[0].getInteger({row, head, d}), -127);
+        EXPECT_EQ(got[0].getInteger({5, 1 - head, 5}), perHead ? 127 : 0);
+      }
     }
 }
 
@@ -322,6 +404,130 @@ TEST(BitsTest, GivesWhatIsKnown) {
     EXPECT_EQ(y.getInteger({0, 0, 1}) & 255, isLittle ? 0x80 : 0x01);
     EXPECT_EQ(y.getInteger({0, 0, 2}) & 255, 0);
     EXPECT_EQ(y.getInteger({0, 0, 7}) & 255, isLittle ? 0x80 : 0x01);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Bits of segments
+//===----------------------------------------------------------------------===//
+
+std::string segmentsText(const std::string &element, const std::string &index,
+                         const std::string &order, bool isInMemory,
+                         bool isPlanned = true) {
+  std::string x = (isInMemory ? "memref<?x" : "tensor<?x") + element + ">";
+  std::string y = isInMemory ? "memref<?xi8>" : "tensor<?xi8>";
+  std::string t = "tensor<?x" + index + ">";
+  std::string tables = "%from: " + t + ", %to: " + t;
+  std::string text = "fi.program @segments";
+  if (isPlanned || !isInMemory)
+    text +=
+        " plan(" + (isPlanned ? tables : "") +
+        (isInMemory ? "" : std::string(isPlanned ? ", " : "") + "%n: index") +
+        ")";
+  text += " run(%x: " + x + (isPlanned ? "" : ", " + tables) +
+          (isInMemory ? ", %y: " + y : "") + ")" +
+          (isInMemory ? "" : " -> (" + y + ")") + " {\n  " +
+          (isInMemory ? "" : "%y = ") +
+          "fi.segment_pack_bits %x from(%from : " + t + ") to(%to : " + t +
+          ")" + (isInMemory ? "" : " bytes(%n)") + " order(" + order + ")" +
+          (isInMemory ? " outs(%y : " + y + ")" : "") + " : " + x +
+          (isInMemory ? "" : " -> " + y) + "\n  fi.return" +
+          (isInMemory ? "" : " %y : " + y) + "\n}\n";
+  return text;
+}
+
+/// Segments of these numbers of elements.
+struct Segments {
+  std::vector<int64_t> from = {0}, to = {0};
+  explicit Segments(std::vector<int64_t> lengths, int64_t first = 0) {
+    from[0] = first;
+    for (int64_t length : lengths) {
+      from.push_back(from.back() + length);
+      to.push_back(to.back() + (length + 7) / 8);
+    }
+  }
+  HostTensor table(const std::vector<int64_t> &of, DType type) const {
+    HostTensor tensor(type, {static_cast<int64_t>(of.size())});
+    for (size_t i = 0; i < of.size(); ++i)
+      tensor.setInteger({static_cast<int64_t>(i)}, of[i]);
+    return tensor;
+  }
+  HostTensor bits(DType type, int64_t behind) const {
+    HostTensor wide = truths(1, 1, from.back() + behind, type);
+    HostTensor flat(type, {from.back() + behind});
+    for (int64_t i = 0; i < from.back() + behind; ++i)
+      flat.setInteger({i}, wide.getInteger({0, 0, i}));
+    return flat;
+  }
+};
+
+void checkSegments(const Segments &segments, DType type,
+                   const std::string &order, bool isInMemory, int64_t behind) {
+  bool isWide = behind > 0;
+  DType index = isWide ? DType::I64 : DType::I32;
+  // What is left of the result is 0.
+  int64_t bytes = segments.to.back() + behind;
+  check(segmentsText(type == DType::I1 ? "i1" : "i8", isWide ? "i64" : "i32",
+                     order, isInMemory, /*isPlanned=*/!isWide),
+        {{1, 0}}, [&](Case &test) {
+          test.give("x", segments.bits(type, behind));
+          test.give("from", segments.table(segments.from, index));
+          test.give("to", segments.table(segments.to, index));
+          if (isInMemory)
+            test.give("y", HostTensor(DType::I8, {bytes}));
+          else
+            test.giveInteger("n", bytes);
+        });
+}
+
+TEST(SegmentBitsTest, OfTypesOrdersAndLengths) {
+  for (DType type : {DType::I1, DType::I8})
+    for (const char *order : {"little", "big"})
+      for (bool isInMemory : {false, true})
+        for (const Segments &segments :
+             {Segments({}), Segments({5}), Segments({8, 0, 0, 64, 1, 7, 1000}),
+              Segments({0, 0, 3}, 9), Segments(std::vector<int64_t>(130, 11))})
+          for (int64_t behind : {0, 3})
+            checkSegments(segments, type, order, isInMemory, behind);
+}
+
+TEST(SegmentBitsTest, GivesWhatIsKnown) {
+  for (bool isLittle : {true, false}) {
+    Case test(segmentsText("i1", "i32", isLittle ? "little" : "big", false),
+              {{1, 0}});
+    Segments segments({3, 0, 9, 1});
+    HostTensor x(DType::I1, {14});
+    for (int64_t bit : {1, 3, 4, 11, 12, 13})
+      x.setInteger({bit}, 1);
+    HostTensor y = test.give("x", x)
+                       .give("from", segments.table(segments.from, DType::I32))
+                       .give("to", segments.table(segments.to, DType::I32))
+                       .giveInteger("n", 5)
+                       .setOptLevel(0)
+                       .runOnCPU({1})[0];
+    const int64_t little[] = {0x02, 0x03, 0x01, 0x01, 0},
+                  big[] = {0x40, 0xc0, 0x80, 0x80, 0};
+    for (int64_t i = 0; i < 5; ++i)
+      EXPECT_EQ(y.getInteger({i}) & 255, (isLittle ? little : big)[i]) << i;
+  }
+}
+
+/// Tables that contradict one another, or the tensors, read no other memory.
+TEST(SegmentBitsTest, OfTablesThatLie) {
+  Segments segments({40, 40});
+  for (auto [from, to] :
+       {std::pair(std::vector<int64_t>{0, 400, 80}, segments.to),
+        std::pair(segments.from, std::vector<int64_t>{3, 2, 1}),
+        std::pair(std::vector<int64_t>{-50, 30, 1 << 30}, segments.to),
+        std::pair(segments.from, std::vector<int64_t>{0})}) {
+    Case test(segmentsText("i8", "i32", "little", false), {{1, 0}});
+    test.give("x", segments.bits(DType::I8, 0))
+        .give("from", segments.table(from, DType::I32))
+        .give("to", segments.table(to, DType::I32))
+        .giveInteger("n", 64)
+        .setOptLevel(0);
+    std::vector<HostTensor> got = test.runOnCPU({1});
+    EXPECT_EQ(got.size(), 1u);
   }
 }
 

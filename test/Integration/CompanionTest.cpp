@@ -307,6 +307,72 @@ TEST(RopeTest, IsAttentionsTransform) {
     }
 }
 
+/// What norms and rotary embeddings make may be a query, or the tail of one.
+std::string queryText(const std::string &element, bool hasNorm, bool hasRope) {
+  std::string q = rowsType(4, 32, element),
+              pool = "memref<?x2x8x32x" + element + ">";
+  std::string text = R"(
+!ix = tensor<?xi32>
+!kv = !fi.paged_kv<8x2x32x)" +
+                     element + R"(, HND>
+fi.program @query plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
+    run(%x: )" + q + R"(, %w: tensor<32xf32>, %pos: !ix, %k: )" +
+                     pool + ", %v: " + pool + ") -> (" + q +
+                     ", tensor<?x4xf32>) {\n";
+  std::string query = "%x";
+  if (hasNorm) {
+    text += "  %n = fi.rms_norm " + query +
+            " weight(%w : tensor<32xf32>) eps(1.0e-6) : " + q + " -> " + q +
+            "\n";
+    query = "%n";
+  }
+  if (hasRope) {
+    text += "  %r = fi.rope " + query +
+            " at(%pos : !ix) pair<half> transform(#fi.rotary<10000.0>) : " + q +
+            " -> " + q + "\n";
+    query = "%r";
+  }
+  return text +
+         "  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, "
+         "!ix, !ix) : " +
+         pool + ", " + pool + " -> !kv\n  %o, %l = fi.attention " + query +
+         " rows(%qo : !ix) over %kv scale(0.17) mask(#fi.causal) : " + q +
+         " over !kv -> " + q + ", tensor<?x4xf32>\n  fi.return %o, %l : " + q +
+         ", tensor<?x4xf32>\n}\n";
+}
+
+HostTensor positionsOf(int64_t rows) {
+  HostTensor positions(DType::I32, {rows});
+  for (int64_t row = 0; row < rows; ++row)
+    positions.setInteger({row}, row * 37 % 211);
+  return positions;
+}
+
+TEST(QueryTest, IsWhatCompanionsMade) {
+  for (const char *element : {"bf16", "f16", "f32"})
+    for (auto [hasNorm, hasRope] :
+         {std::pair(true, false), std::pair(false, true),
+          std::pair(true, true)}) {
+      std::string text = queryText(element, hasNorm, hasRope);
+      check(text, {{3, 41}, {1, 9}, {20, 20}},
+            [](Case &test) { test.give("pos", positionsOf(24)); });
+    }
+}
+
+/// Another query than the one that was computed is not let through.
+TEST(QueryTest, IsCompared) {
+  std::vector<Request> requests = {{3, 41}, {1, 9}, {20, 20}};
+  auto run = [&](bool hasRope) {
+    Case test(queryText("bf16", true, hasRope), requests);
+    test.give("pos", positionsOf(24)).setOptLevel(0);
+    return test.runOnCPU({1});
+  };
+  Case test(queryText("bf16", true, true), requests);
+  test.give("pos", positionsOf(24));
+  EXPECT_FALSE(test.agrees(run(false)));
+  EXPECT_TRUE(test.agrees(run(true)));
+}
+
 TEST(RopeTest, NeedsPositionsForAllRows) {
   RopeText text;
   Case run(text.get(), {{7, 0}});

@@ -460,21 +460,39 @@ std::string Case::getError(Planned planned) {
   return "";
 }
 
-void Case::check(llvm::ArrayRef<Planned> plans) {
-  if (!prepare() || !compile())
-    return;
-  const Signature &signature = reference->getSignature();
-  BackendRun expected;
+bool Case::runExpected(BackendRun &expected) {
   expected.backend = "reference";
-  expected.arguments = takeArguments(signature, inputs);
+  expected.arguments = takeArguments(reference->getSignature(), inputs);
   if (!execute(*reference, expected.arguments, expected.results, "reference"))
-    return;
+    return false;
   expected.visibleKeys.assign(reference->getVisibleKeys().begin(),
                               reference->getVisibleKeys().end());
   expected.transformedScores = reference->getTransformedScores().vec();
   expected.weightedSums = reference->getWeightedSums().vec();
+  expected.queries = reference->getQueries().vec();
   expected.tolerances = reference->getTolerances().vec();
   expected.argumentTolerances = reference->getArgumentTolerances().vec();
+  return true;
+}
+
+bool Case::agrees(std::vector<HostTensor> results) {
+  BackendRun expected, got;
+  if (!prepare() || !runExpected(expected))
+    return false;
+  got.arguments = expected.arguments;
+  got.results = std::move(results);
+  CompareOptions options;
+  options.independent = independent;
+  return llvm::all_of(
+      compareRuns(reference->getSignature(), got, expected, options),
+      [](const Comparison &one) { return one.passed(); });
+}
+
+void Case::check(llvm::ArrayRef<Planned> plans) {
+  BackendRun expected;
+  if (!prepare() || !compile() || !runExpected(expected))
+    return;
+  const Signature &signature = reference->getSignature();
   CompareOptions options;
   options.independent = independent;
   for (const Planned &planned : plans) {

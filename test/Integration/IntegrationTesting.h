@@ -123,6 +123,9 @@ public:
 
   /// Compares with the reference under each plan, twice each with equal bits.
   void check(llvm::ArrayRef<Planned> plans = everyPlan());
+  /// Whether the comparison lets these results of a program that writes no
+  /// arguments through.
+  bool agrees(std::vector<HostTensor> results);
   /// The results on the CPU under one plan.
   std::vector<HostTensor> runOnCPU(Planned planned);
   std::vector<HostTensor> runReference();
@@ -136,6 +139,7 @@ public:
 private:
   bool prepare();
   bool compile();
+  bool runExpected(BackendRun &expected);
   bool execute(Executor &executor, llvm::ArrayRef<HostValue> arguments,
                std::vector<HostTensor> &results, const std::string &what);
 

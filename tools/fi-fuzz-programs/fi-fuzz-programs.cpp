@@ -25,6 +25,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <mutex>
+#include <thread>
 
 using namespace fi;
 using namespace fi::fuzz;
@@ -65,6 +67,9 @@ static cl::opt<int64_t>
     mostFindings("findings", cl::value_desc("n"), cl::init(10),
                  cl::cat(category),
                  cl::desc("Stop after that many programs that fail (10)"));
+static cl::opt<unsigned>
+    jobs("jobs", cl::value_desc("n"), cl::init(1), cl::cat(category),
+         cl::desc("Programs that run at once; 0: one on each processor (1)"));
 static cl::opt<double>
     timeout("timeout", cl::value_desc("s"), cl::init(60), cl::cat(category),
             cl::desc("Seconds that a program may take (60)"));
@@ -191,17 +196,92 @@ namespace {
 
 struct Totals {
   std::array<double, 4> times = {};
-  int64_t passed = 0;
+  int64_t passed = 0, failed = 0;
   std::vector<std::pair<std::string, Finding>> results;
+};
+
+/// Runs all programs on a backend, some at once: each thread waits for a child.
+class Runner {
+public:
+  Runner(const std::string &backend, uint64_t last,
+         const mlir::DialectRegistry &registry, Totals &totals)
+      : backend(backend), last(last), registry(registry), totals(totals) {}
+
+  void run();
+
+private:
+  void work();
+  uint64_t runChunk(uint64_t begin, uint64_t end, Finding &finding);
+  void report(uint64_t begin, uint64_t end, const Finding &finding);
+
+  const std::string &backend;
+  const uint64_t last;
+  const mlir::DialectRegistry &registry;
+  Totals &totals;
+  /// Seeds from here on are nobody's yet.
+  uint64_t next = 0;
+  std::map<uint64_t, Finding> results;
+  /// Of what is above, of the output, and of reductions.
+  std::mutex mutex;
 };
 
 } // namespace
 
-/// Runs seeds [begin, end) in children; stops at the first that fails, and
+void Runner::run() {
+  next = firstSeed;
+  unsigned count =
+      jobs ? unsigned(jobs) : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < count; ++i)
+    others.emplace_back([this] { work(); });
+  work();
+  for (std::thread &other : others)
+    other.join();
+  for (auto &[seed, finding] : results)
+    totals.results.push_back(
+        {("seed " + Twine(seed) + " on " + backend).str(), finding});
+}
+
+void Runner::work() {
+  while (true) {
+    uint64_t begin, end;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      begin = next;
+      end = next = std::min<uint64_t>(begin + kChunk, last);
+    }
+    if (begin >= end)
+      return;
+    while (begin < end) {
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (totals.failed >= mostFindings)
+          return;
+      }
+      Finding finding;
+      uint64_t behind = runChunk(begin, end, finding);
+      report(begin, behind, finding);
+      begin = behind;
+    }
+  }
+}
+
+void Runner::report(uint64_t begin, uint64_t end, const Finding &finding) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (uint64_t at = begin; at < end; ++at)
+    results[at] = at + 1 == end ? finding : Finding();
+  if (finding) {
+    ++totals.failed;
+    handleFinding(end - 1, backend, finding, registry);
+  }
+  if (!quiet && (end - firstSeed) % 1000 < kChunk)
+    llvm::outs() << backend << ": seed " << end - 1 << ", " << totals.failed
+                 << " failed\n";
+}
+
+/// Runs seeds [begin, end) in a child; stops at the first that fails, and
 /// returns the seed behind the last that ran.
-static uint64_t runChunk(uint64_t begin, uint64_t end, StringRef backend,
-                         const mlir::DialectRegistry &registry, Totals &totals,
-                         Finding &finding) {
+uint64_t Runner::runChunk(uint64_t begin, uint64_t end, Finding &finding) {
   Child child = isolate(
       [&](llvm::function_ref<void(StringRef)> report) {
         mlir::MLIRContext context(registry,
@@ -224,6 +304,7 @@ static uint64_t runChunk(uint64_t begin, uint64_t end, StringRef backend,
       },
       timeout);
   uint64_t seed = begin;
+  std::lock_guard<std::mutex> lock(mutex);
   for (StringRef line : child.lines) {
     for (double &total : totals.times) {
       auto [number, rest] = line.split(' ');
@@ -299,26 +380,9 @@ static int runTool() {
   gpu::registerCompiler(registry);
   auto start = std::chrono::steady_clock::now();
   Totals totals;
-  int64_t failed = 0;
-  for (const std::string &backend : backends) {
-    for (uint64_t seed = firstSeed; seed < last && failed < mostFindings;) {
-      Finding finding;
-      uint64_t begin = seed;
-      seed = runChunk(seed, std::min<uint64_t>(seed + kChunk, last), backend,
-                      registry, totals, finding);
-      for (uint64_t at = begin; at < seed; ++at)
-        totals.results.push_back(
-            {("seed " + Twine(at) + " on " + backend).str(),
-             at + 1 == seed ? finding : Finding()});
-      if (finding) {
-        ++failed;
-        handleFinding(seed - 1, backend, finding, registry);
-      }
-      if (!quiet && (seed - firstSeed) % 1000 < kChunk)
-        llvm::outs() << backend << ": seed " << seed - 1 << ", " << failed
-                     << " failed\n";
-    }
-  }
+  for (const std::string &backend : backends)
+    Runner(backend, last, registry, totals).run();
+  int64_t failed = totals.failed;
   double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

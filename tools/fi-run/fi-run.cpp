@@ -223,6 +223,7 @@ static Error runOn(Executor &executor, llvm::ArrayRef<HostValue> inputs,
   out.visibleKeys = executor.getVisibleKeys().vec();
   out.transformedScores = executor.getTransformedScores().vec();
   out.weightedSums = executor.getWeightedSums().vec();
+  out.queries = executor.getQueries().vec();
   out.tolerances = executor.getTolerances().vec();
   out.argumentTolerances = executor.getArgumentTolerances().vec();
   if (timing) {

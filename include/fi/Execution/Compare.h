@@ -34,6 +34,8 @@ struct BackendRun {
   std::vector<HostTensor> transformedScores;
   /// For each attention, ReferenceOptions::weightedSums; empty where unknown.
   std::vector<HostTensor> weightedSums;
+  /// For each attention, ReferenceOptions::queries; empty where unknown.
+  std::vector<ComputedQuery> queries;
   /// For each result, ReferenceOptions::tolerances; empty where unknown.
   std::vector<HostTensor> tolerances;
   /// For each argument, ReferenceOptions::argumentTolerances.

@@ -41,6 +41,7 @@ struct ExecutorOptions {
   int64_t splitKeys = 0;
   /// As of cpu::CompileOptions.
   unsigned optLevel = 2;
+  bool sideBySide = true, verifyEach = true;
   /// Reference only: evaluate these rows and heads.
   std::optional<std::vector<RowAndHead>> onlyRows;
 };
@@ -118,6 +119,8 @@ public:
   virtual llvm::ArrayRef<HostTensor> getTransformedScores() const { return {}; }
   /// Reference only: ReferenceOptions::weightedSums of the last run.
   virtual llvm::ArrayRef<HostTensor> getWeightedSums() const { return {}; }
+  /// Reference only: ReferenceOptions::queries of the last run.
+  virtual llvm::ArrayRef<ComputedQuery> getQueries() const { return {}; }
   /// Reference only: ReferenceOptions::tolerances of the last run.
   virtual llvm::ArrayRef<HostTensor> getTolerances() const { return {}; }
   /// Reference only: ReferenceOptions::argumentTolerances of the last run.

@@ -94,6 +94,11 @@ struct AttentionInfo {
   int query = -1, rows = -1, positions = -1, scale = -1;
   /// The query's last columns, where they are an argument of their own.
   int queryTail = -1;
+  /// Of a query that the program computes (known from the text only): the
+  /// argument that has as many rows, its heads and its type.
+  int queryRows = -1;
+  int64_t queryHeads = 0;
+  std::optional<DType> queryType;
   /// Elements of a query row, in all.
   int64_t dim = 0;
   ViewInfo view;

@@ -55,6 +55,8 @@ struct RandomProgram {
   std::vector<PlanChoice> plans;
   /// Level of LLVM's optimiser on a CPU.
   unsigned optLevel = 0;
+  /// Whether what each pass makes is verified.
+  bool verifyEach = false;
 };
 
 /// The program of these choices, which are recorded.

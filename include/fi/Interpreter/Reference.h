@@ -60,6 +60,13 @@ private:
 /// A row of the query and a query head.
 using RowAndHead = std::pair<int64_t, int64_t>;
 
+/// The query of an attention and its last columns, where a program computes
+/// them: what they are, and by how much each element may be off, of f64.
+/// Without elements where they are arguments, or exact.
+struct ComputedQuery {
+  HostTensor values[2], errors[2];
+};
+
 struct ReferenceOptions {
   /// Cuts the keys of every attention that may be split before these key
   /// indices (rising), and merges the pieces. With fi.segments it takes the
@@ -86,6 +93,9 @@ struct ReferenceOptions {
   /// squares of weight v, which rounding errors are relative to. No elements
   /// where weights are normalised.
   std::vector<HostTensor> *weightedSums = nullptr;
+
+  /// Receives, for each fi.attention in program order, its query.
+  std::vector<ComputedQuery> *queries = nullptr;
 
   /// Receives, for each result of the program, NUM13's bound on the difference
   /// of each element, of the result's shape and of f64; no elements where the

@@ -46,9 +46,12 @@ private:
 /// An error with the location of an op, reported to the context as well.
 llvm::Error makeError(mlir::Operation *op, const llvm::Twine &text);
 
-/// Runs the passes that `build` adds; their errors come back.
+/// Runs the passes that `build` adds; their errors come back. Builds with
+/// checks verify what each pass makes, unless told otherwise; all verify what
+/// the last one makes.
 llvm::Error runPasses(mlir::ModuleOp module,
-                      llvm::function_ref<void(mlir::OpPassManager &)> build);
+                      llvm::function_ref<void(mlir::OpPassManager &)> build,
+                      bool verifyEach = true);
 
 } // namespace fi
 

@@ -236,6 +236,11 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
     map.map(item.getResult(), itemField(item.getField()));
     return success();
   }
+  if (auto dim = dyn_cast<memref::DimOp>(op)) {
+    map.map(dim.getResult(),
+            argumentOf(dim.getSource()).sizes[*dim.getConstantIndex()]);
+    return success();
+  }
   if (isa<ChannelOp>(op))
     return success();
   if (auto role = dyn_cast<RoleOp>(op))
@@ -353,6 +358,19 @@ void NVVMLowering::barrier() {
                           Value());
 }
 
+/// Items that are all tiles of a memref's rows for all heads: their number says
+/// what is in them, so that nobody waits for them.
+void NVVMLowering::countRowItems(DenseI64ArrayAttr rows, Value number) {
+  int64_t argument = rows[0], heads = rows[1];
+  Value tile = heads == 1 ? number : divide(number, heads);
+  Value begin = mul(tile, schedule.getTileRows());
+  itemFields[Field::RowBegin] = begin;
+  itemFields[Field::RowCount] = minimum(
+      sub(arguments[argument].sizes[0], begin), index(schedule.getTileRows()));
+  itemFields[Field::QBegin] = index(0);
+  itemFields[Field::KVHead] = heads == 1 ? index(0) : remainder(number, heads);
+}
+
 LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   auto cta = [&](Value number) -> Value {
     return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
@@ -377,9 +395,11 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   // A kernel of rows alone waits for its item and for its rows and has nothing
   // else to do: it loads at once what says where the rows are.
   itemFields.clear();
-  if (!op.getBody()
-           .walk([](ForKeysOp) { return WalkResult::interrupt(); })
-           .wasInterrupted())
+  if (auto rows = kernel->getAttrOfType<DenseI64ArrayAttr>(kRowItemsAttr))
+    countRowItems(rows, items.getInductionVar());
+  else if (!op.getBody()
+                .walk([](ForKeysOp) { return WalkResult::interrupt(); })
+                .wasInterrupted())
     for (Field field :
          {Field::RowCount, Field::RowBegin, Field::QBegin, Field::KVHead})
       itemFields[field] = itemField(field);

@@ -92,7 +92,10 @@ Value NVVMLowering::rowOffset(const Argument &argument, Value row,
     head = add(mul(head, group), remainder(packed, group));
   }
   token = add(token, itemField(Field::QBegin));
-  return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
+  Value offset = mul(token, argument.strides[0]);
+  if (argument.strides.size() == 1) // one head
+    return offset;
+  return add(offset, mul(head, argument.strides[1]));
 }
 
 const NVVMLowering::Argument &NVVMLowering::poolOf(Value view, KVPart part) {

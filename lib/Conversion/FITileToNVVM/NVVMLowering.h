@@ -69,6 +69,7 @@ private:
   LogicalResult lowerBlock(mlir::Block &block);
   LogicalResult lowerOp(Operation *op);
   LogicalResult lowerForItems(ForItemsOp op);
+  void countRowItems(mlir::DenseI64ArrayAttr rows, Value number);
   /// Threads of the warps whose program is lowered now: of a group of warps
   /// that shares tiles, or of a role.
   int64_t getThreads() const { return kLanes * warps; }

@@ -98,6 +98,12 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
     scalars.map(item.getResult(), itemField(item.getField()));
     return success();
   }
+  if (auto dim = dyn_cast<memref::DimOp>(op)) {
+    const Argument &argument =
+        arguments[cast<BlockArgument>(dim.getSource()).getArgNumber()];
+    scalars.map(dim.getResult(), argument.sizes[*dim.getConstantIndex()]);
+    return success();
+  }
   if (auto gather = dyn_cast<GatherOp>(op)) {
     // All indices are scalars: lane 0 of a gather at one place.
     SmallVector<Value> indices = llvm::map_to_vector(

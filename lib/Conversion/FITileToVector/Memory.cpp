@@ -192,7 +192,10 @@ Value KernelLowering::rowOffset(const Argument &argument, Value row,
     head = add(mul(head, group), within);
   }
   token = add(token, itemField(Field::QBegin));
-  return add(mul(token, argument.strides[0]), mul(head, argument.strides[1]));
+  Value offset = mul(token, argument.strides[0]);
+  if (argument.strides.size() == 1) // one head
+    return offset;
+  return add(offset, mul(head, argument.strides[1]));
 }
 
 /// The bits of f8E5M2 are the upper half of an f16; those of f8E4M3FN are an

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompanionStage.h"
+#include "../KernelABI.h"
 #include "RegionInliner.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -42,6 +43,11 @@ void CompanionStage::begin(int64_t columns, int64_t heads, int64_t parts) {
   items = heads * parts;
   symbol = (name + "_rows" + Twine(rows)).str();
   KernelOp kernel = stage.createKernel(symbol, schedule);
+  Value rowsOf = op.getRowOperands().front();
+  if (auto shaped = dyn_cast<ShapedType>(rowsOf.getType());
+      shaped && shaped.getRank() > 1 && !fixedRows)
+    kernel->setAttr(kRowItemsAttr,
+                    b.getDenseI64ArrayAttr({use(rowsOf), items}));
   entry = &kernel.getBody().front();
   auto loop = ForItemsOp::create(b, loc, kernel.getWork());
   b.setInsertionPointToStart(&loop.getBody().front());
@@ -57,15 +63,24 @@ DictionaryAttr CompanionStage::end() {
   SmallVector<NamedAttribute> entries = {
       b.getNamedAttr("op", b.getStringAttr("rows")),
       b.getNamedAttr("name", b.getStringAttr(name)),
-      b.getNamedAttr("rows_of", buffers.rowsOf(op.getRowOperands().front())),
+      b.getNamedAttr("rows_of",
+                     fixedRows ? fixedRows
+                               : buffers.rowsOf(op.getRowOperands().front())),
       b.getNamedAttr("heads", b.getI64IntegerAttr(items)),
       b.getNamedAttr("buffers", stage.getNames()),
       b.getNamedAttr("bodies", describeBodies(b, symbol, rows))};
+  if (!whole.empty())
+    entries.push_back(b.getNamedAttr("whole", b.getArrayAttr(whole)));
+  if (fixedRows)
+    return b.getDictionaryAttr(entries);
   // Results and temporaries are known to have as many.
   SmallVector<Attribute> arguments;
   SmallVector<Value> withRows = op.getRowOperands();
-  if (op->getNumResults() == 0)
-    llvm::append_range(withRows, op.getPlaces());
+  // A vector is what all rows share, or has rows of one byte.
+  for (Value place : op.getPlaces())
+    if (op->getNumResults() == 0 &&
+        cast<ShapedType>(place.getType()).getRank() > 1)
+      withRows.push_back(place);
   for (Value operand : llvm::drop_begin(withRows))
     if (isa<BlockArgument>(operand))
       arguments.push_back(b.getStringAttr(buffers.get(operand).name));
@@ -287,16 +302,26 @@ DictionaryAttr fi::tile::buildRows(CompanionStage &stage, RopeOp op) {
   return stage.end();
 }
 
-DictionaryAttr fi::tile::buildCompanionStage(OpBuilder &b,
-                                             CompanionOpInterface op,
-                                             ProgramBuffers &buffers,
-                                             StringRef name) {
+LogicalResult
+fi::tile::buildCompanionStages(OpBuilder &b, CompanionOpInterface op,
+                               ProgramBuffers &buffers, StringRef name,
+                               SmallVectorImpl<Attribute> &stages) {
+  if (auto quantise = dyn_cast<QuantiseOp>(*op);
+      quantise && quantise.makesSharedScales() &&
+      failed(buildSharedScales(b, quantise, buffers, name, stages)))
+    return failure();
   CompanionStage stage(b, op, buffers, name);
-  return llvm::TypeSwitch<Operation *, DictionaryAttr>(op)
-      .Case<GatedOp, RopeOp, QuantiseOp, DequantiseOp, PackBitsOp>(
-          [&](auto concrete) { return buildRows(stage, concrete); })
-      .Default([](Operation *other) {
-        other->emitOpError("expected an op that this level has kernels of");
-        return DictionaryAttr();
-      });
+  auto made =
+      llvm::TypeSwitch<Operation *, DictionaryAttr>(op)
+          .Case<GatedOp, RopeOp, QuantiseOp, DequantiseOp, PackBitsOp,
+                SegmentPackBitsOp>(
+              [&](auto concrete) { return buildRows(stage, concrete); })
+          .Default([](Operation *other) {
+            other->emitOpError("expected an op that this level has kernels of");
+            return DictionaryAttr();
+          });
+  if (!made)
+    return failure();
+  stages.push_back(made);
+  return success();
 }

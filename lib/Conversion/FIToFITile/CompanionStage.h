@@ -25,14 +25,29 @@ int64_t getColumnPart(int64_t columns, int64_t most);
 class CompanionStage {
 public:
   CompanionStage(mlir::OpBuilder &b, CompanionOpInterface op,
-                 ProgramBuffers &buffers, llvm::StringRef name)
-      : b(b), loc(op.getLoc()), op(op), buffers(buffers), name(name),
+                 ProgramBuffers &buffers, const llvm::Twine &name)
+      : b(b), loc(op.getLoc()), op(op), buffers(buffers), name(name.str()),
         stage(b, op.getLoc()), guard(b) {}
 
   /// The buffer of an operand.
   unsigned use(mlir::Value operand) { return stage.use(buffers.get(operand)); }
   /// The buffer of a result, or of the destination that stands in its place.
   mlir::FailureOr<unsigned> place(unsigned index = 0);
+  /// The buffer of what has other rows than the stage, and is read in whole.
+  unsigned useWhole(const Buffer &buffer) {
+    whole.push_back(b.getStringAttr(buffer.name));
+    return stage.use(buffer);
+  }
+  unsigned useWhole(mlir::Value value) { return useWhole(buffers.get(value)); }
+  /// A temporary with the op's rows, for a stage that follows.
+  Buffer addTemporary(llvm::ArrayRef<int64_t> shape) {
+    return buffers.addTemporary(shape, f32,
+                                buffers.rowsOf(op.getRowOperands().front()));
+  }
+  unsigned use(const Buffer &buffer) { return stage.use(buffer); }
+  /// The stage has that many rows, not those of the op.
+  void setRows(int64_t count) { fixedRows = b.getI64IntegerAttr(count); }
+  ProgramBuffers &getBuffers() { return buffers; }
 
   /// Begins the kernel, whose tiles have up to `columns` columns. Every head
   /// has `parts` parts, each of which is an item.
@@ -71,7 +86,9 @@ public:
 private:
   CompanionOpInterface op;
   ProgramBuffers &buffers;
-  llvm::StringRef name;
+  std::string name;
+  llvm::SmallVector<mlir::Attribute> whole;
+  mlir::Attribute fixedRows;
   StageBuilder stage;
   mlir::OpBuilder::InsertionGuard guard;
   std::string symbol;
@@ -89,6 +106,15 @@ mlir::DictionaryAttr buildRows(CompanionStage &stage, RopeOp op);
 mlir::DictionaryAttr buildRows(CompanionStage &stage, QuantiseOp op);
 mlir::DictionaryAttr buildRows(CompanionStage &stage, DequantiseOp op);
 mlir::DictionaryAttr buildRows(CompanionStage &stage, PackBitsOp op);
+mlir::DictionaryAttr buildRows(CompanionStage &stage, SegmentPackBitsOp op);
+
+/// The stages that find scales which a whole tensor, or a head, shares: the
+/// largest numbers of rows, then those of all rows. The codes are a stage of
+/// fi.quantise as by scales that are given.
+mlir::LogicalResult buildSharedScales(mlir::OpBuilder &b, QuantiseOp op,
+                                      ProgramBuffers &buffers,
+                                      llvm::StringRef name,
+                                      llvm::SmallVectorImpl<mlir::Attribute> &);
 
 /// A region that transforms pairs of rows, and what of a row it transforms.
 struct PairTransform {

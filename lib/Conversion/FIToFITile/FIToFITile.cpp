@@ -41,11 +41,12 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
            op.getState().getDefiningOp<MergeSegmentsOp>();
   }
 
-  /// Whether an op tells fi.empty how many rows its state has.
+  /// Whether an op says how many rows what another one makes has.
   static bool onlyCountsRows(Operation *op) {
     return isa<arith::ConstantOp, tensor::DimOp, memref::DimOp>(op) &&
            llvm::all_of(op->getUsers(), [](Operation *user) {
-             return isa<EmptyOp>(user) || onlyCountsRows(user);
+             return isa<EmptyOp, SegmentPackBitsOp>(user) ||
+                    onlyCountsRows(user);
            });
   }
 
@@ -72,9 +73,12 @@ struct FIToFITilePass : fi::impl::FIToFITileBase<FIToFITilePass> {
         stage = buildRowsStage(b, &op, buffers, nextName());
       else if (auto norm = NormParts::of(&op))
         stage = buildNormStage(b, *norm, buffers, nextName());
-      else if (auto companion = dyn_cast<CompanionOpInterface>(op))
-        stage = buildCompanionStage(b, companion, buffers, nextName());
-      else if (onlyCountsRows(&op))
+      else if (auto companion = dyn_cast<CompanionOpInterface>(op)) {
+        if (failed(buildCompanionStages(b, companion, buffers, nextName(),
+                                        stages)))
+          return failure();
+        continue;
+      } else if (onlyCountsRows(&op))
         continue;
       else if (isa<KVViewOpInterface, SegmentsOp, MergeSegmentsOp,
                    fi::ReturnOp>(op))

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -131,6 +132,8 @@ DictionaryAttr NormStage::build() {
     scales = use(places.back());
   std::string symbol = (name + "_rows" + Twine(rows)).str();
   KernelOp kernel = stage.createKernel(symbol, schedule);
+  kernel->setAttr(kRowItemsAttr,
+                  b.getDenseI64ArrayAttr({input, norm.getHeads()}));
   entry = &kernel.getBody().front();
   // The same for all items. A CTA has one item, and code keeps what comes
   // before a loop in registers as f32: there they are loaded where rows are.

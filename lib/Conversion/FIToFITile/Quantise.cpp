@@ -183,20 +183,29 @@ Value Quantiser::fromFloat4(Value code) {
                                   arith::OrIOp::create(b, loc, rest, sign));
 }
 
-Value fi::tile::rowScales(OpBuilder &b, Location loc, Value tile,
-                          Type storage) {
+Value fi::tile::largestOfRows(OpBuilder &b, Location loc, Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
-  RankedTensorType column = type.clone({type.getDimSize(0), 1});
+  return ReduceOp::create(b, loc, type.clone({type.getDimSize(0), 1}),
+                          ReduceKind::Max, math::AbsFOp::create(b, loc, tile));
+}
+
+Value fi::tile::scalesOf(OpBuilder &b, Location loc, Value largest,
+                         Type storage) {
   auto number = [&](double value) -> Value {
     return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(column, static_cast<float>(value)));
+        b, loc,
+        DenseElementsAttr::get(cast<ShapedType>(largest.getType()),
+                               static_cast<float>(value)));
   };
-  Value most = ReduceOp::create(b, loc, column, ReduceKind::Max,
-                                math::AbsFOp::create(b, loc, tile));
   Value scale =
-      arith::DivFOp::create(b, loc, most, number(getLargestCode(storage)));
-  // A row of zeros has a scale as well.
+      arith::DivFOp::create(b, loc, largest, number(getLargestCode(storage)));
+  // What is all zeros has a scale as well.
   return arith::MaximumFOp::create(b, loc, scale, number(0x1p-126));
+}
+
+Value fi::tile::rowScales(OpBuilder &b, Location loc, Value tile,
+                          Type storage) {
+  return scalesOf(b, loc, largestOfRows(b, loc, tile), storage);
 }
 
 Value fi::tile::quantise(OpBuilder &b, Location loc, Value tile, Type storage) {

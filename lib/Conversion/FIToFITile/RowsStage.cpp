@@ -5,14 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelABI.h"
 #include "CompanionStage.h"
 #include "RegionInliner.h"
 #include "StageBuilder.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fi;
@@ -269,28 +267,7 @@ Attribute RowsStage::findRows(EmptyOp empty) {
   Value rows = empty.getRows();
   if (!rows)
     return b.getI64IntegerAttr(empty.getType().getRows());
-  APInt number;
-  if (matchPattern(rows, m_ConstantInt(&number))) {
-    if (!number.isNegative())
-      return b.getI64IntegerAttr(number.getSExtValue());
-    op->emitOpError("expected a number of rows of at least 0, but got ")
-        << number.getSExtValue();
-    return {};
-  }
-  ProgramOp program = buffers.program;
-  auto argument = dyn_cast<BlockArgument>(rows);
-  if (argument && program.isPlanArgument(argument.getArgNumber()))
-    return b.getStringAttr(buffers.get(argument).name);
-  // The rows of a run argument, which the plan finds.
-  Operation *dim = rows.getDefiningOp();
-  if (isa_and_nonnull<tensor::DimOp, memref::DimOp>(dim) &&
-      matchPattern(dim->getOperand(1), m_Zero()))
-    if (auto tensor = dyn_cast<BlockArgument>(dim->getOperand(0));
-        tensor && !program.isPlanArgument(tensor.getArgNumber()))
-      return buffers.rowsOf(tensor);
-  op->emitOpError("expected 'rows' to be known when planning: a plan argument, "
-                  "a constant, or dimension 0 of a run argument");
-  return {};
+  return buffers.findRows(op, rows);
 }
 
 std::pair<Value, Value> RowsStage::makeEmpty(StateType type) {
@@ -354,6 +331,8 @@ DictionaryAttr RowsStage::build() {
   OpBuilder::InsertionGuard guard(b);
   std::string symbol = (name + "_rows" + Twine(kTileRows)).str();
   KernelOp kernel = stage.createKernel(symbol, getRowsSchedule(op, kTileRows));
+  kernel->setAttr(kRowItemsAttr,
+                  b.getDenseI64ArrayAttr({output.output, type.getHeads()}));
   entry = &kernel.getBody().front();
   auto items = ForItemsOp::create(b, loc, kernel.getWork());
   b.setInsertionPointToStart(&items.getBody().front());

@@ -7,6 +7,8 @@
 
 #include "StageBuilder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fi;
@@ -65,9 +67,43 @@ DictionaryAttr ProgramBuffers::describe(StringRef name, ShapedType type,
        b.getNamedAttr("rows_of", rowsOf)});
 }
 
-LogicalResult ProgramBuffers::define(Value value, Value rowsOf) {
+Buffer ProgramBuffers::addTemporary(ArrayRef<int64_t> shape, Type element,
+                                    Attribute rows) {
+  auto type = RankedTensorType::get(shape, element);
+  std::string name = "temporary" + std::to_string(temporaries.size());
+  temporaries.push_back(describe(name, type, rows));
+  return {name, getBufferType(type)};
+}
+
+Attribute ProgramBuffers::findRows(Operation *op, Value rows) {
+  Builder b(op->getContext());
+  APInt number;
+  if (matchPattern(rows, m_ConstantInt(&number))) {
+    if (!number.isNegative())
+      return b.getI64IntegerAttr(number.getSExtValue());
+    op->emitOpError("expected a number of rows of at least 0, but got ")
+        << number.getSExtValue();
+    return {};
+  }
+  auto argument = dyn_cast<BlockArgument>(rows);
+  if (argument && program.isPlanArgument(argument.getArgNumber()))
+    return b.getStringAttr(get(argument).name);
+  // The rows of a run argument, which the plan finds.
+  Operation *dim = rows.getDefiningOp();
+  if (isa_and_nonnull<tensor::DimOp, memref::DimOp>(dim) &&
+      matchPattern(dim->getOperand(1), m_Zero()))
+    if (auto tensor = dyn_cast<BlockArgument>(dim->getOperand(0));
+        tensor && !program.isPlanArgument(tensor.getArgNumber()))
+      return rowsOf(tensor);
+  op->emitOpError("expected ") << (isa<EmptyOp>(op) ? "'rows'" : "'bytes'")
+                               << " to be known when planning: a plan "
+                                  "argument, a constant, or dimension "
+                                  "0 of a run argument";
+  return {};
+}
+
+LogicalResult ProgramBuffers::define(Value value, Attribute rows) {
   auto type = cast<ShapedType>(value.getType());
-  Attribute rows = this->rowsOf(rowsOf);
   rowSources[value] = rows;
   SmallVector<OpOperand *> returns;
   for (OpOperand &use : value.getUses())
@@ -95,15 +131,11 @@ void ProgramBuffers::defineState(Value value, Value rowsOf) {
   auto state = cast<StateType>(value.getType());
   Attribute rows = this->rowsOf(rowsOf);
   rowSources[value] = rows;
-  auto temporary = [&](ArrayRef<int64_t> shape) -> Buffer {
-    auto type = RankedTensorType::get(shape, state.getElement());
-    std::string name = "temporary" + std::to_string(temporaries.size());
-    temporaries.push_back(describe(name, type, rows));
-    return {name, getBufferType(type)};
-  };
   buffers[value] =
-      temporary({state.getRows(), state.getHeads(), state.getDim()});
-  statistics[value] = temporary({state.getRows(), state.getHeads()});
+      addTemporary({state.getRows(), state.getHeads(), state.getDim()},
+                   state.getElement(), rows);
+  statistics[value] = addTemporary({state.getRows(), state.getHeads()},
+                                   state.getElement(), rows);
 }
 
 ArrayAttr ProgramBuffers::getArguments() const {

@@ -42,7 +42,17 @@ public:
   }
   /// Makes the buffers of a tensor that an op computes: a result of the program
   /// if it is returned, else a temporary.
-  mlir::LogicalResult define(mlir::Value value, mlir::Value rowsOf);
+  mlir::LogicalResult define(mlir::Value value, mlir::Value rowsOf) {
+    return define(value, this->rowsOf(rowsOf));
+  }
+  mlir::LogicalResult define(mlir::Value value, mlir::Attribute rows);
+  /// A tensor that no value stands for, between the stages of one op.
+  Buffer addTemporary(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                      mlir::Attribute rows);
+  /// What the plan knows of a number of rows that an op is given: an argument
+  /// of the plan, a constant, or the size of a run argument. Null after an
+  /// error.
+  mlir::Attribute findRows(mlir::Operation *op, mlir::Value rows);
   /// Says how many rows a value has that no run argument gives them to: an
   /// integer argument of the plan, or a number.
   void setRows(mlir::Value value, mlir::Attribute source) {
@@ -112,11 +122,11 @@ mlir::DictionaryAttr buildRowsStage(mlir::OpBuilder &builder,
                                     ProgramBuffers &buffers,
                                     llvm::StringRef name);
 
-/// What stands beside attention.
-mlir::DictionaryAttr buildCompanionStage(mlir::OpBuilder &builder,
-                                         CompanionOpInterface op,
-                                         ProgramBuffers &buffers,
-                                         llvm::StringRef name);
+/// What stands beside attention: one stage, or several whose last is the op's.
+mlir::LogicalResult
+buildCompanionStages(mlir::OpBuilder &builder, CompanionOpInterface op,
+                     ProgramBuffers &buffers, llvm::StringRef name,
+                     llvm::SmallVectorImpl<mlir::Attribute> &stages);
 mlir::DictionaryAttr buildNormStage(mlir::OpBuilder &builder,
                                     const NormParts &norm,
                                     ProgramBuffers &buffers,
@@ -153,6 +163,11 @@ mlir::Value quantise(mlir::OpBuilder &builder, mlir::Location loc,
 /// the largest code (QTZ4).
 mlir::Value rowScales(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value tile, mlir::Type storage);
+/// The largest magnitude of each row, and the scales of such, as columns.
+mlir::Value largestOfRows(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::Value tile);
+mlir::Value scalesOf(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value largest, mlir::Type storage);
 /// The codes of a tile of f32 and, in each column of a block, the code of the
 /// block's scale, both as i8; `number` multiplies all scales if it is not null
 /// (QNT13).

@@ -47,6 +47,7 @@ private:
   bool execute(QuantiseOp op);
   bool execute(DequantiseOp op);
   bool execute(PackBitsOp op);
+  bool execute(SegmentPackBitsOp op);
   bool executeDim(mlir::Operation *op, mlir::Value source, mlir::Value index);
   std::vector<Capture> capturesOf(mlir::ValueRange values);
   /// The rows that a companion takes.

@@ -294,6 +294,18 @@ bool Interpreter::execute(AttentionOp op) {
     options.transformedScores->push_back(transformed);
   if (options.visibleKeys)
     options.visibleKeys->push_back(visible);
+  if (options.queries) {
+    ComputedQuery &query = options.queries->emplace_back();
+    Value parts[] = {op.getQuery(), op.getQueryTail()};
+    for (auto [i, value] : llvm::enumerate(parts)) {
+      if (!value || isa<BlockArgument>(value))
+        continue;
+      Rows rows = rowsOf(value);
+      query.values[i] = rows.values;
+      if (rows.tolerance)
+        query.errors[i] = *rows.tolerance;
+    }
+  }
   if (!op.returnsState())
     return storeResults(op, result[0], op.getResults(), op.getOuts());
   auto type = cast<StateType>(op.getResult(0).getType());
@@ -483,7 +495,8 @@ bool Interpreter::execute(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AttentionOp, EmptyOp, MergeOp, MergeSegmentsOp, FinalizeOp,
             SegmentsOp, AppendOp, GatedOp, RopeOp, QuantiseOp, DequantiseOp,
-            PackBitsOp>([&](auto concrete) { return execute(concrete); })
+            PackBitsOp, SegmentPackBitsOp>(
+          [&](auto concrete) { return execute(concrete); })
       .Case<RMSNormOp, LayerNormOp>(
           [&](Operation *norm) { return executeNorm(*NormParts::of(norm)); })
       .Case([&](PagedViewOp view) {
@@ -566,6 +579,8 @@ fi::interpretProgram(ProgramOp program, ArrayRef<HostValue> arguments,
     options.transformedScores->clear();
   if (options.weightedSums)
     options.weightedSums->clear();
+  if (options.queries)
+    options.queries->clear();
   if (options.tolerances)
     options.tolerances->clear();
   if (options.argumentTolerances)

@@ -298,6 +298,9 @@ void evaluateDequantise(DequantiseOp op, const Rows &codes,
                         Rows &result);
 void evaluatePackBits(PackBitsOp op, const HostTensor &input,
                       const HostTensor &result);
+void evaluateSegmentPackBits(SegmentPackBitsOp op, const HostTensor &input,
+                             const HostTensor &from, const HostTensor &to,
+                             const HostTensor &result);
 /// Computes the scale of a block of numbers, which goes to `place`, and gives
 /// their codes to `store`, as QNT13 says; `number` multiplies the scale.
 void quantiseBlock(llvm::ArrayRef<double> block, DType scaleType, float number,

@@ -90,6 +90,15 @@ bool Interpreter::executeNorm(const NormParts &norm) {
     tolerances[norm.getPlaces().front()] = codesOff;
     tolerances[norm.getPlaces().back()] = scalesOff;
   }
+  // What other ops of the program take is off as backends compute it.
+  HostTensor rowsOff;
+  Value first = norm.getPlaces().front();
+  if (!norm.scheme && options.tolerances && op->getNumResults() > 0 &&
+      llvm::any_of(first.getUsers(),
+                   [](Operation *user) { return !isa<ReturnOp>(user); })) {
+    rowsOff = HostTensor(DType::F64, input.getShape());
+    tolerances[first] = rowsOff;
+  }
   std::vector<double> x(dim), made(dim), off(dim);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < input.getSize(1); ++head) {
@@ -119,14 +128,18 @@ bool Interpreter::executeNorm(const NormParts &norm) {
           factor += 1;
         double offset = bias ? bias->getFloat({d}) : 0;
         double y = x[d] * scale * factor + offset;
+        auto offBy = [&](DType type) {
+          return norm.centred ? layerNormTolerance(y, factor, offset,
+                                                   magnitude * scale, dim, type)
+                              : normTolerance(y, dim, type);
+        };
         if (norm.makesScales()) {
           made[d] = y;
-          off[d] = norm.centred
-                       ? layerNormTolerance(y, factor, offset,
-                                            magnitude * scale, dim, DType::F32)
-                       : normTolerance(y, dim, DType::F32);
+          off[d] = offBy(DType::F32);
           continue;
         }
+        if (rowsOff.getRank() > 0)
+          rowsOff.setFloat({row, head, d}, offBy(results[0].getType()));
         if (norm.scheme)
           writeSaturated(results[0].at({row, head, d}), results[0].getType(),
                          static_cast<float>(y / scaleOf(head)));
@@ -228,8 +241,13 @@ bool Interpreter::execute(QuantiseOp op) {
         !checkRows(op, "scales", scales.values, input.values))
       return false;
   }
+  // What all rows share is one for all, or for each head.
+  HostTensor shared(
+      DType::F32,
+      {scheme.granularity == Granularity::Head ? input.values.getSize(1) : 1});
   if (!makeRows(op, 0, input.values, codes) ||
-      (makes && !makeRows(op, 1, input.values, made)))
+      (makes &&
+       !makeRows(op, 1, op.makesSharedScales() ? shared : input.values, made)))
     return false;
   evaluateQuantise(op, input, scales.values.getRank() > 0 ? &scales : nullptr,
                    number, codes, makes ? &made : nullptr);
@@ -261,5 +279,16 @@ bool Interpreter::execute(PackBitsOp op) {
   if (!makeRows(op, 0, input, result))
     return false;
   evaluatePackBits(op, input, result.values);
+  return setRows(op, 0, result);
+}
+
+bool Interpreter::execute(SegmentPackBitsOp op) {
+  int64_t bytes = op.getBytes() ? scalars.get(op.getBytes()).integer
+                                : tensorOf(op.getOuts().front())->getSize(0);
+  Rows result;
+  if (!makeRows(op, 0, HostTensor(DType::I8, {bytes}), result))
+    return false;
+  evaluateSegmentPackBits(op, *tensorOf(op.getInput()), *tensorOf(op.getFrom()),
+                          *tensorOf(op.getTo()), result.values);
   return setRows(op, 0, result);
 }

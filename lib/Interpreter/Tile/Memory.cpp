@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Strand.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace fi;
@@ -133,7 +134,9 @@ findRow(const HostTensor &tensor, const fi_item &item, int64_t group, int64_t r,
   Indices indices = {item.q_begin + token,
                      head.value_or(item.kv_head) * group + packed % group};
   const char *names[] = {"row", "head"};
-  for (int d : {0, 1})
+  if (tensor.getRank() == 1) // one head
+    indices.pop_back();
+  for (size_t d = 0; d < indices.size(); ++d)
     if (llvm::Error error =
             checkIndex(llvm::Twine(names[d]) + " of row " + llvm::Twine(r),
                        indices[d], tensor.getSize(d)))
@@ -689,6 +692,13 @@ llvm::Expected<bool> fi::tile::evaluateMemory(Operation *op, Strand &strand) {
   }
   if (auto load = dyn_cast<GatherOp>(op)) {
     gather(load, strand);
+    return true;
+  }
+  if (auto dim = dyn_cast<memref::DimOp>(op)) {
+    strand.set(dim.getResult(),
+               makeIntegers({strand.tensor(dim.getSource())
+                                 .getSize(static_cast<int>(
+                                     strand.integer(dim.getIndex())))}));
     return true;
   }
   return false;

@@ -101,9 +101,11 @@ CompiledProgram::compile(ModuleOp module, StringRef name,
 
   std::vector<ObjectCode> objects;
   {
-    ParallelContext parallel(module.getContext());
+    std::optional<ParallelContext> parallel;
+    if (options.sideBySide)
+      parallel.emplace(module.getContext());
     double lowerStart = now();
-    if (llvm::Error error = lowering.lower(Level::LLVM, /*split=*/true))
+    if (llvm::Error error = lowering.lower(Level::LLVM, options.sideBySide))
       return std::move(error);
     times.lower = now() - lowerStart;
     auto compiled = compileKernels(lowering.getKernels(), lowering.getTarget(),

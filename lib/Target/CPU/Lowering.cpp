@@ -35,7 +35,7 @@ ParallelContext::~ParallelContext() {
 static llvm::Error runStage(ModuleOp module, StringRef name,
                             const CompileOptions &options,
                             llvm::function_ref<void(OpPassManager &)> build) {
-  if (llvm::Error error = runPasses(module, build))
+  if (llvm::Error error = runPasses(module, build, options.verifyEach))
     return error;
   if (options.observe)
     options.observe(name, module);

@@ -111,15 +111,17 @@ llvm::Error fi::makeError(Operation *op, const llvm::Twine &text) {
 }
 
 llvm::Error fi::runPasses(ModuleOp module,
-                          llvm::function_ref<void(OpPassManager &)> build) {
+                          llvm::function_ref<void(OpPassManager &)> build,
+                          bool verifyEach) {
   LastError errors(module.getContext());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   build(pm);
 #ifndef FI_ENABLE_ASSERTS
   // After each pass is for those who write passes: it takes a fifth of the
   // time.
-  pm.enableVerifier(false);
+  verifyEach = false;
 #endif
+  pm.enableVerifier(verifyEach);
   if (failed(pm.run(module)) || failed(verify(module)))
     return errors.take();
   return llvm::Error::success();

@@ -589,13 +589,30 @@ private:
     }
   }
 
+  /// The run tensor that a query is, or that has the rows of a computed one.
+  int32_t query(const JsonReader &json, int64_t heads, bool &isComputed) {
+    BufferRef made = findOutput(json.string());
+    isComputed = findArgument(json.string()) == none && made.index != none;
+    if (!isComputed) {
+      int32_t i = argument(json, FI_GROUP_RUN);
+      if (m.arguments[i].shape.size() != 3)
+        json.error("an argument of rank 3");
+      checkDim(json, i, 1, heads);
+      return i;
+    }
+    const Output &output = *m.findOutput(made);
+    int32_t rows = output.rowsOf.argument;
+    if (output.shape.size() != 3 || output.shape[1] != heads)
+      json.error("a tensor of rank 3 with " + std::to_string(heads) + " heads");
+    if (rows == none || m.arguments[rows].group != FI_GROUP_RUN)
+      json.error("a run tensor, or what has as many rows as one");
+    return rows;
+  }
+
   void readAttention(const JsonReader &json, Stage &stage) {
     stage.op = StageOp::Attention;
-    stage.query = argument(json.at("query"), FI_GROUP_RUN);
     stage.rows = table(json.get("rows"), 1);
     stage.positions = table(json.get("positions"), 1);
-    if (!json.get("query_tail").isNull())
-      stage.queryTail = argument(json.get("query_tail"), FI_GROUP_RUN);
     readView(json.at("view"), stage);
     stage.queryHeads = json.at("heads").at("q").integer(1, maxHeads);
     stage.kvHeads = json.at("heads").at("kv").integer(1, maxHeads);
@@ -608,13 +625,12 @@ private:
     stage.group = stage.queryHeads / stage.kvHeads;
     stage.qkDim = json.at("dims").at("qk").integer(1, maxTile);
     stage.voDim = json.at("dims").at("vo").integer(1, maxTile);
-    if (m.arguments[stage.query].shape.size() != 3)
-      json.at("query").error("an argument of rank 3");
-    checkDim(json.at("query"), stage.query, 1, stage.queryHeads);
-    if (stage.queryTail != none) {
-      if (m.arguments[stage.queryTail].shape.size() != 3)
-        json.at("query_tail").error("an argument of rank 3");
-      checkDim(json.at("query_tail"), stage.queryTail, 1, stage.queryHeads);
+    stage.query =
+        query(json.at("query"), stage.queryHeads, stage.queryIsComputed);
+    if (JsonReader tail = json.get("query_tail"); !tail.isNull()) {
+      bool isComputed; // which leaves nothing to check
+      int32_t i = query(tail, stage.queryHeads, isComputed);
+      stage.queryTail = isComputed ? none : i;
     }
     if (!json.get("outputs").isNull())
       for (const char *key : {"o", "lse"})
@@ -647,6 +663,15 @@ private:
     }
   }
 
+  void readWhole(const JsonReader &json, Stage &stage) {
+    for (size_t i = 0; !json.isNull() && i < json.size(); ++i) {
+      stage.whole.push_back(findOutput(json[i].string()));
+      if (stage.whole.back().index == none &&
+          findArgument(json[i].string()) == none)
+        json[i].error("the name of a buffer");
+    }
+  }
+
   void readStage(const JsonReader &json, Stage &stage) {
     std::string op = json.at("op").string();
     stage.name = json.at("name").string();
@@ -657,6 +682,7 @@ private:
       stage.op = StageOp::Rows;
       stage.rowsOf = readRowSource(json.at("rows_of"));
       readWithRows(json.get("with_rows"), stage);
+      readWhole(json.get("whole"), stage);
       stage.kvHeads = json.at("heads").integer(1, maxHeads);
       readBodies(json.at("bodies"), stage);
     } else if (op == "append") {

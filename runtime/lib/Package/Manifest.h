@@ -212,15 +212,23 @@ enum class StageOp { Attention, Rows, Append };
 struct Stage {
   StageOp op = StageOp::Rows;
   std::string name;
-  int32_t query = none;           // attention: argument
+  int32_t query = none;           // attention: argument, or whose rows it has
+  bool queryIsComputed = false;   // attention: the latter
   int32_t queryTail = none;       // attention: argument with its last columns
   int32_t rows = none;            // attention, append: argument (indptr)
   int32_t positions = none;       // attention: argument
   int32_t outs[2] = {none, none}; // attention: pools of output and statistic
   RowSource rowsOf;               // rows
   std::vector<int32_t> withRows;  // rows: arguments that have as many
+  std::vector<BufferRef> whole;   // rows: results, temporaries with other rows
   std::vector<int32_t> newTokens; // append: run arguments with the new rows
   View view;
+  bool readsWhole(const BufferRef &buffer) const {
+    for (const BufferRef &one : whole)
+      if (one.kind == buffer.kind && one.index == buffer.index)
+        return true;
+    return false;
+  }
   int64_t queryHeads = 1, kvHeads = 1; // rows: kvHeads is the heads
   int64_t group = 1;
   int64_t qkDim = 0, voDim = 0;

@@ -377,7 +377,8 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
       int64_t count = countRows(stage.rowsOf);
       for (const BufferRef &buffer : stage.buffers) {
         const Output *output = manifest.findOutput(buffer);
-        if (output && countRows(output->rowsOf) != count)
+        if (output && !stage.readsWhole(buffer) &&
+            countRows(output->rowsOf) != count)
           return fail(FI_INVALID_BATCH,
                       "%s: expected states and results of equal numbers of "
                       "rows, but got %" PRId64 " and, in '%s', %" PRId64,
@@ -466,7 +467,8 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
       continue;
     }
     FI_TRY(setRule(manifest, stage, stage.query, 0, argumentRows[stage.query]));
-    FI_TRY(setRule(manifest, stage, stage.query, 1, stage.queryHeads));
+    if (!stage.queryIsComputed)
+      FI_TRY(setRule(manifest, stage, stage.query, 1, stage.queryHeads));
     if (stage.queryTail != none) {
       FI_TRY(setRule(manifest, stage, stage.queryTail, 0,
                      argumentRows[stage.query]));

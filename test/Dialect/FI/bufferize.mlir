@@ -269,3 +269,23 @@ func.func @rows_in_place(%c: tensor<?x1x64xi8>, %s: tensor<?x1xf32>, %p: tensor<
   } outs(%e : tensor<?x1x64xf32>) : tensor<?x1x64xf32> -> tensor<?x1x64xf32>
   return %z : tensor<?x1x64xf32>
 }
+
+// CHECK-LABEL: func.func @shared_scales
+// CHECK-SAME: (%[[X:.*]]: memref<?x1x64xf32>)
+// CHECK-DAG: %[[Q:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x1x64xi8>
+// CHECK-DAG: %[[S:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1xf32>
+// CHECK: fi.quantise %[[X]] to(!fi.scaled<i8, per = tensor, by = f32>) outs(%[[Q]], %[[S]] : memref<?x1x64xi8>, memref<1xf32>) : memref<?x1x64xf32>
+func.func @shared_scales(%x: tensor<?x1x64xf32>) -> (tensor<?x1x64xi8>, tensor<1xf32>) {
+  %q, %s = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x1x64xf32> -> tensor<?x1x64xi8>, tensor<1xf32>
+  return %q, %s : tensor<?x1x64xi8>, tensor<1xf32>
+}
+
+// CHECK-LABEL: func.func @segments
+// CHECK-SAME: (%[[X:.*]]: memref<?xi1>, %[[F:.*]]: memref<?xi32>, %[[N:.*]]: index)
+// CHECK: %[[Y:.*]] = memref.alloc(%[[N]]) {alignment = 64 : i64} : memref<?xi8>
+// CHECK: fi.segment_pack_bits %[[X]] from(%[[F]] : memref<?xi32>) to(%[[F]] : memref<?xi32>) order(little) outs(%[[Y]] : memref<?xi8>) : memref<?xi1>
+// CHECK: return %[[Y]]
+func.func @segments(%x: tensor<?xi1>, %f: tensor<?xi32>, %n: index) -> tensor<?xi8> {
+  %y = fi.segment_pack_bits %x from(%f : tensor<?xi32>) to(%f : tensor<?xi32>) bytes(%n) order(little) : tensor<?xi1> -> tensor<?xi8>
+  return %y : tensor<?xi8>
+}

@@ -354,7 +354,7 @@ fi.program @p run(%x: tensor<?x2x32xi8>, %s: f32) -> (tensor<?x2x32xf32>) {
 // -----
 
 fi.program @p run(%x: tensor<?x2x32xi8>, %s: tensor<2xf32>) -> (tensor<?x2x32xf32>) {
-  // expected-error @+1 {{expected scales of f32, a number, but got 'tensor<2xf32>' [QTZ2]}}
+  // expected-error @+1 {{expected scales of f32, a number or of shape [1], but got 'tensor<2xf32>' [QTZ2]}}
   %y = fi.dequantise %x from(!fi.scaled<i8, per = tensor, by = f32>) scales(%s : tensor<2xf32>) : tensor<?x2x32xi8> -> tensor<?x2x32xf32>
   fi.return %y : tensor<?x2x32xf32>
 }
@@ -393,10 +393,34 @@ fi.program @p run(%x: tensor<?x2x16xi8>, %s: tensor<?x2x2xf8E4M3FN>) -> (tensor<
 
 // -----
 
-fi.program @p run(%x: tensor<?x2x32xf32>) -> (tensor<?x2x32xi8>) {
-  // expected-error @+1 {{expected 'scales' for '!fi.scaled<i8, per = tensor, by = f32>': only those of tokens are computed [QTZ3]}}
-  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x2x32xf32> -> tensor<?x2x32xi8>
-  fi.return %y : tensor<?x2x32xi8>
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x32xi8>, tensor<?x2x4xf8E4M3FN>) {
+  // expected-error @+1 {{expected 'scales' for '!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>': the number of f32 is not computed [QTZ3]}}
+  %y, %s = fi.quantise %x to(!fi.block_scaled<f4E2M1FN, 16, f8E4M3FN>) : tensor<?x2x64xf32> -> tensor<?x2x32xi8>, tensor<?x2x4xf8E4M3FN>
+  fi.return %y, %s : tensor<?x2x32xi8>, tensor<?x2x4xf8E4M3FN>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>) {
+  // expected-error @+1 {{expected 2 of results, or of 'outs' where these are memrefs, but got 1 [ROW1]}}
+  %y = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>
+  fi.return %y : tensor<?x2x64xi8>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>, tensor<?x2xf32>) {
+  // expected-error @+1 {{expected scales of f32 and shape [1], but got 'tensor<?x2xf32>' [QTZ2]}}
+  %y, %s = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>, tensor<?x2xf32>
+  fi.return %y, %s : tensor<?x2x64xi8>, tensor<?x2xf32>
+}
+
+// -----
+
+fi.program @p run(%x: tensor<?x2x64xf32>) -> (tensor<?x2x64xi8>, tensor<3xf32>) {
+  // expected-error @+1 {{expected scales of f32 and shape [2], but got 'tensor<3xf32>' [QTZ2]}}
+  %y, %s = fi.quantise %x to(!fi.scaled<i8, per = head, by = f32>) : tensor<?x2x64xf32> -> tensor<?x2x64xi8>, tensor<3xf32>
+  fi.return %y, %s : tensor<?x2x64xi8>, tensor<3xf32>
 }
 
 // -----
@@ -493,4 +517,28 @@ fi.program @p run(%x: tensor<?x1x32xf32>, %p: tensor<?xi32>) -> (tensor<?x1x32xf
   // expected-error @+1 {{expected an attribute that transforms pairs, such as #fi.rotary<10000.0>, but got #fi.causal [ROT8]}}
   %y = fi.rope %x at(%p : tensor<?xi32>) pair<half> transform(#fi.causal) : tensor<?x1x32xf32> -> tensor<?x1x32xf32>
   fi.return %y : tensor<?x1x32xf32>
+}
+
+// -----
+
+fi.program @p plan(%f: tensor<?xi32>, %n: index) run(%x: tensor<?x1x64xi1>) -> (tensor<?xi8>) {
+  // expected-error @+1 {{expected vectors, of elements, of where segments begin, and of bytes, but got 'tensor<?x1x64xi1>' [PCK4]}}
+  %y = fi.segment_pack_bits %x from(%f : tensor<?xi32>) to(%f : tensor<?xi32>) bytes(%n) order(little) : tensor<?x1x64xi1> -> tensor<?xi8>
+  fi.return %y : tensor<?xi8>
+}
+
+// -----
+
+fi.program @p plan(%f: tensor<?xi32>) run(%x: tensor<?xi1>) -> (tensor<?xi8>) {
+  // expected-error @+1 {{expected 'bytes', the size of the result, but got none [PCK4]}}
+  %y = fi.segment_pack_bits %x from(%f : tensor<?xi32>) to(%f : tensor<?xi32>) order(little) : tensor<?xi1> -> tensor<?xi8>
+  fi.return %y : tensor<?xi8>
+}
+
+// -----
+
+func.func @f(%f: memref<?xi32>, %n: index, %x: memref<?xi1>, %y: memref<?xi8>) {
+  // expected-error @+1 {{expected no 'bytes' where 'outs' is memory, which has a size, but got some [PCK4]}}
+  fi.segment_pack_bits %x from(%f : memref<?xi32>) to(%f : memref<?xi32>) bytes(%n) order(little) outs(%y : memref<?xi8>) : memref<?xi1>
+  return
 }

@@ -123,3 +123,29 @@ func.func @rows_in_memory(%x: memref<?x2x64xbf16>, %y: memref<?x2x32xf16>, %p: m
   fi.pack_bits %c order(little) outs(%b : memref<?x2x8xi8>) : memref<?x2x64xi8>
   return
 }
+
+// CHECK-LABEL: fi.program @shared_scales
+fi.program @shared_scales run(%x: tensor<?x4x64xbf16>, %one: tensor<1xf32>)
+    -> (tensor<?x4x64xi8>, tensor<1xf32>, tensor<?x4x64xf8E5M2>, tensor<4xf32>, tensor<?x4x64xf32>) {
+  // CHECK: %[[A:.*]]:2 = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>, tensor<1xf32>
+  %a, %s = fi.quantise %x to(!fi.scaled<i8, per = tensor, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xi8>, tensor<1xf32>
+  // CHECK: fi.quantise %x to(!fi.scaled<f8E5M2, per = head, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E5M2>, tensor<4xf32>
+  %b, %t = fi.quantise %x to(!fi.scaled<f8E5M2, per = head, by = f32>) : tensor<?x4x64xbf16> -> tensor<?x4x64xf8E5M2>, tensor<4xf32>
+  // CHECK: fi.dequantise %[[A]]#0 from(!fi.scaled<i8, per = tensor, by = f32>) scales(%one : tensor<1xf32>)
+  %c = fi.dequantise %a from(!fi.scaled<i8, per = tensor, by = f32>) scales(%one : tensor<1xf32>) : tensor<?x4x64xi8> -> tensor<?x4x64xf32>
+  fi.return %a, %s, %b, %t, %c : tensor<?x4x64xi8>, tensor<1xf32>, tensor<?x4x64xf8E5M2>, tensor<4xf32>, tensor<?x4x64xf32>
+}
+
+// CHECK-LABEL: fi.program @segments
+fi.program @segments plan(%from: tensor<?xi32>, %to: tensor<?xi64>, %n: index) run(%x: tensor<?xi1>) -> (tensor<?xi8>) {
+  // CHECK: fi.segment_pack_bits %x from(%from : tensor<?xi32>) to(%to : tensor<?xi64>) bytes(%n) order(big) : tensor<?xi1> -> tensor<?xi8>
+  %y = fi.segment_pack_bits %x from(%from : tensor<?xi32>) to(%to : tensor<?xi64>) bytes(%n) order(big) : tensor<?xi1> -> tensor<?xi8>
+  fi.return %y : tensor<?xi8>
+}
+
+// CHECK-LABEL: func.func @segments_in_memory
+func.func @segments_in_memory(%f: memref<?xi32>, %x: memref<?xi8>, %y: memref<?xi8>) {
+  // CHECK: fi.segment_pack_bits %{{.*}} from(%{{.*}} : memref<?xi32>) to(%{{.*}} : memref<?xi32>) order(little) outs(%{{.*}} : memref<?xi8>) : memref<?xi8>{{$}}
+  fi.segment_pack_bits %x from(%f : memref<?xi32>) to(%f : memref<?xi32>) order(little) outs(%y : memref<?xi8>) : memref<?xi8>
+  return
+}

@@ -196,10 +196,21 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 // -----
 
 #s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
+fi_tile.kernel @k(%q: memref<?x2x2x64xf32>, %w: !fi_tile.work) schedule(#s) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.load_rows' op expected a memref [rows, heads, dim], [rows, heads] or [rows], but got 'memref<?x2x2x64xf32>' [TILE4]}}
+    %0 = fi_tile.load_rows %q[%it] group 1 : memref<?x2x2x64xf32> -> tensor<16x1xf32>
+  }
+  fi_tile.return
+}
+
+// -----
+
+#s = #fi.schedule<tile_rows = 16, tile_keys = 64, mr = 8, nr = 2, lanes = 4>
 fi_tile.kernel @k(%q: memref<?xf32>, %w: !fi_tile.work) schedule(#s) {
   fi_tile.for_items %it in %w {
-    // expected-error @below {{'fi_tile.load_rows' op expected a memref [rows, heads, dim] or [rows, heads], but got 'memref<?xf32>' [TILE4]}}
-    %0 = fi_tile.load_rows %q[%it] group 1 : memref<?xf32> -> tensor<16x1xf32>
+    // expected-error @below {{'fi_tile.load_rows' op expected a group of 1 and no 'head' for 'memref<?xf32>', which has one head, but got a group of 2 [TILE4]}}
+    %0 = fi_tile.load_rows %q[%it] group 2 : memref<?xf32> -> tensor<16x1xf32>
   }
   fi_tile.return
 }

@@ -35,6 +35,11 @@ struct CompileOptions {
   /// "llvm"), for dumps. May be null; if not, nothing comes from the cache.
   std::function<void(llvm::StringRef stage, mlir::ModuleOp)> observe;
   CacheOptions cache;
+  /// Whether kernels are compiled side by side, each as a module of its own.
+  /// One module takes less time in all where there is one thread for it.
+  bool sideBySide = true;
+  /// Whether builds with checks verify what each pass makes.
+  bool verifyEach = true;
 };
 
 /// Milliseconds spent, for `--timing` and benchmarks. Kernels are compiled in

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// fi.quantise, fi.dequantise and fi.pack_bits: checks.
+// fi.quantise, fi.dequantise, fi.pack_bits and fi.segment_pack_bits: checks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,7 +88,7 @@ static LogicalResult verifyScheme(Operation *op, Type type,
 /// QTZ2: an operand or a result that has scales of f32, or of rows.
 static LogicalResult verifyScales(Operation *op, const RowScheme &scheme,
                                   bool ofRows, ShapedType rows, int64_t dim,
-                                  Type scales) {
+                                  Type scales, bool areMade = false) {
   auto shaped = dyn_cast<ShapedType>(scales);
   std::string wanted;
   llvm::raw_string_ostream stream(wanted);
@@ -106,8 +106,12 @@ static LogicalResult verifyScales(Operation *op, const RowScheme &scheme,
            shaped.getShape() == ArrayRef<int64_t>{rows.getDimSize(1)};
     stream << "f32 and shape [" << rows.getDimSize(1) << ']';
   } else {
-    fits = scales.isF32();
-    stream << "f32, a number";
+    fits = areMade ? false : scales.isF32();
+    fits |= shaped && shaped.hasRank() && shaped.getElementType().isF32() &&
+            shaped.getShape() == ArrayRef<int64_t>{1} && !scheme.blocks;
+    stream << (scheme.blocks ? "f32, a number"
+               : areMade     ? "f32 and shape [1]"
+                             : "f32, a number or of shape [1]");
   }
   if (fits)
     return success();
@@ -123,7 +127,7 @@ LogicalResult QuantiseOp::verify() {
     return verifyScheme(*this, getScheme(), getGroup(), input, input);
   RowScheme scheme = RowScheme::of(getScheme(), getGroup());
   bool makes = scheme.blocks || !getScales();
-  if (failed(verifyPlaces(*this, makes && scheme.areOfRows() ? 2 : 1)))
+  if (failed(verifyPlaces(*this, makes ? 2 : 1)))
     return failure();
   auto codes = cast<ShapedType>(
       CompanionOpInterface(*this).getPlaces().front().getType());
@@ -135,10 +139,9 @@ LogicalResult QuantiseOp::verify() {
     return emitOpError("expected no 'scales', since those of blocks are "
                        "computed, but got ")
            << getScales().getType() << " [QTZ3]";
-  if (!getScales() && takes &&
-      (scheme.blocks || scheme.granularity != Granularity::Token))
+  if (!getScales() && takes && scheme.blocks)
     return emitOpError("expected 'scales' for ")
-           << getScheme() << ": only those of tokens are computed [QTZ3]";
+           << getScheme() << ": the number of f32 is not computed [QTZ3]";
   if (getScales() &&
       failed(verifyScales(*this, scheme,
                           !scheme.blocks &&
@@ -147,12 +150,17 @@ LogicalResult QuantiseOp::verify() {
     return failure();
   if (!makes)
     return success();
-  if (!scheme.group && dim > kMaxRowDim)
+  if (!scheme.group && scheme.areOfRows() && dim > kMaxRowDim)
     return emitOpError("expected a dim up to ")
            << kMaxRowDim << " where scales are computed, but got " << dim
            << ": compute those of groups, by 'group' [QTZ3]";
-  return verifyScales(*this, scheme, /*ofRows=*/true, input, dim,
-                      CompanionOpInterface(*this).getPlaces()[1].getType());
+  return verifyScales(*this, scheme, scheme.areOfRows(), input, dim,
+                      CompanionOpInterface(*this).getPlaces()[1].getType(),
+                      /*areMade=*/true);
+}
+
+bool QuantiseOp::makesSharedScales() {
+  return !getScales() && !RowScheme::of(getScheme(), getGroup()).areOfRows();
 }
 
 SmallVector<Value> QuantiseOp::getRowOperands() {
@@ -240,5 +248,41 @@ PackBitsOp::reifyResultShapes(OpBuilder &b,
 }
 
 void PackBitsOp::getEffects(Effects &effects) {
+  getRowEffects(*this, getOutsMutable(), effects);
+}
+
+LogicalResult SegmentPackBitsOp::verify() {
+  if (failed(verifyPlaces(*this, 1)))
+    return failure();
+  Type result = CompanionOpInterface(*this).getPlaces().front().getType();
+  for (Type type :
+       {getInput().getType(), getFrom().getType(), getTo().getType(), result}) {
+    auto shaped = cast<ShapedType>(type);
+    if (!shaped.hasRank() || shaped.getRank() != 1)
+      return emitOpError("expected vectors, of elements, of where segments "
+                         "begin, and of bytes, but got ")
+             << type << " [PCK4]";
+  }
+  bool hasResult = (*this)->getNumResults() > 0;
+  if (hasResult != (getBytes() != Value()))
+    return emitOpError(hasResult
+                           ? "expected 'bytes', the size of the result, "
+                             "but got none [PCK4]"
+                           : "expected no 'bytes' where 'outs' is memory, "
+                             "which has a size, but got some [PCK4]");
+  return success();
+}
+
+SmallVector<Value> SegmentPackBitsOp::getRowOperands() {
+  return {getBytes() ? getBytes() : getOuts().front()};
+}
+
+LogicalResult
+SegmentPackBitsOp::reifyResultShapes(OpBuilder &b,
+                                     ReifiedRankedShapedTypeDims &shapes) {
+  return reifyRows(b, *this, shapes);
+}
+
+void SegmentPackBitsOp::getEffects(Effects &effects) {
   getRowEffects(*this, getOutsMutable(), effects);
 }

@@ -63,12 +63,18 @@ LogicalResult fi::reifyRows(OpBuilder &b, CompanionOpInterface op,
   if (op->getNumResults() == 0)
     return failure();
   Value rows = op.getRowOperands().front();
+  // Their number, or what has them.
+  auto getRows = [&] {
+    return rows.getType().isIndex()
+               ? OpFoldResult(rows)
+               : tensor::getMixedSize(b, op.getLoc(), rows, 0);
+  };
   for (Type type : op->getResultTypes()) {
     SmallVector<OpFoldResult> dims;
     for (auto [index, size] :
          llvm::enumerate(cast<RankedTensorType>(type).getShape()))
       dims.push_back(index == 0 && ShapedType::isDynamic(size)
-                         ? tensor::getMixedSize(b, op.getLoc(), rows, 0)
+                         ? getRows()
                          : OpFoldResult(b.getIndexAttr(size)));
     shapes.push_back(std::move(dims));
   }

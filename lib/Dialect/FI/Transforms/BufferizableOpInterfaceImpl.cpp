@@ -442,6 +442,9 @@ struct FinalizeModel : OutputModel<FinalizeModel, FinalizeOp> {
   }
 };
 
+/// The group of operands of fi.segment_pack_bits before `outs`.
+static constexpr unsigned kBytes = 3;
+
 /// Norms and other ops on rows, whose `outs` are their last operands.
 template <typename OpTy> struct RowsModel : OutputModel<RowsModel<OpTy>, OpTy> {
   LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
@@ -470,6 +473,8 @@ template <typename OpTy> struct RowsModel : OutputModel<RowsModel<OpTy>, OpTy> {
     FailureOr<SmallVector<Value>> places = getPlaces(
         rewriter, op,
         [&]() -> FailureOr<OpFoldResult> {
+          if constexpr (std::is_same_v<OpTy, SegmentPackBitsOp>)
+            return OpFoldResult(op.getBytes());
           return OpFoldResult(
               memref::DimOp::create(rewriter, op.getLoc(), buffers->front(), 0)
                   .getResult());
@@ -486,6 +491,11 @@ template <typename OpTy> struct RowsModel : OutputModel<RowsModel<OpTy>, OpTy> {
                       OpTrait::AttrSizedOperandSegments>()) {
       SmallVector<int32_t> sizes(op.getProperties().getOperandSegmentSizes());
       sizes.back() = static_cast<int32_t>(places->size());
+      // Memory says how much there is of it.
+      if constexpr (std::is_same_v<OpTy, SegmentPackBitsOp>) {
+        operands.erase(operands.begin() + kept - sizes[kBytes]);
+        sizes[kBytes] = 0;
+      }
       attributes.set(OpTy::getOperandSegmentSizesAttrName(op->getName()),
                      rewriter.getDenseI32ArrayAttr(sizes));
     }
@@ -535,6 +545,7 @@ void fi::registerBufferizableOpInterfaceExternalModels(
     GatedOp::attachInterface<RowsModel<GatedOp>>(*context);
     LayerNormOp::attachInterface<RowsModel<LayerNormOp>>(*context);
     PackBitsOp::attachInterface<RowsModel<PackBitsOp>>(*context);
+    SegmentPackBitsOp::attachInterface<RowsModel<SegmentPackBitsOp>>(*context);
     QuantiseOp::attachInterface<RowsModel<QuantiseOp>>(*context);
     RMSNormOp::attachInterface<RowsModel<RMSNormOp>>(*context);
     RopeOp::attachInterface<RowsModel<RopeOp>>(*context);

@@ -199,15 +199,19 @@ static LogicalResult verifyColumns(Operation *op, int64_t columns,
   return success();
 }
 
-/// Rows of [rows, heads, dim] or [rows, heads] against a tile.
+/// Rows of [rows, heads, dim], [rows, heads] or [rows] against a tile.
 static LogicalResult verifyRows(Operation *op, MemRefType memory,
                                 RankedTensorType tile, int64_t group, bool load,
                                 Value head, Value first, int64_t step,
                                 bool byGroup = false) {
-  if (memory.getRank() != 2 && memory.getRank() != 3)
-    return op->emitOpError("expected a memref [rows, heads, dim] or [rows, "
-                           "heads], but got ")
+  if (memory.getRank() < 1 || memory.getRank() > 3)
+    return op->emitOpError("expected a memref [rows, heads, dim], [rows, "
+                           "heads] or [rows], but got ")
            << memory << " [TILE4]";
+  if (memory.getRank() == 1 && (group != 1 || head))
+    return op->emitOpError("expected a group of 1 and no 'head' for ")
+           << memory << ", which has one head, but got a group of " << group
+           << (head ? " and a head [TILE4]" : " [TILE4]");
   int64_t columns = memory.getRank() == 3 ? memory.getDimSize(2) : 1;
   if (failed(verifyColumns(op, columns, tile, first, step)))
     return failure();

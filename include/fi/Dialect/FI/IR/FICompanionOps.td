@@ -220,12 +220,13 @@ def FI_QuantiseOp : FI_CompanionOp<"quantise", ["getRowOperands"],
   let summary = "rows as codes of few bits";
   let description = [{
     Codes of the scheme `to`, whose numbers times their scales stand for the elements
-    of rows [rows, heads, dim]. Given scales are one for the `tensor`, one for each
-    `head` [heads], one for each `token`, which is a row and head, [rows, heads], or
-    with `group(n)` one for n columns of such, [rows, heads, dim / n] (QTZ2).
+    of rows [rows, heads, dim]. Scales are one for the `tensor`, a number or [1], one
+    for each `head` [heads], one for each `token`, which is a row and head, [rows,
+    heads], or with `group(n)` one for n columns of such, [rows, heads, dim / n]
+    (QTZ2).
 
-    Without `scales` those of tokens and groups are computed, and are the second
-    result: the largest magnitude divided by the largest code (QTZ4). The scales of
+    Without `scales` they are computed, and are the second result: the largest
+    magnitude of what shares one divided by the largest code (QTZ4). The scales of
     blocks (`!fi.block_scaled`) are computed always, as by an append (QNT13);
     `scales` then is the number of f32 that multiplies all of them, or those of a
     head. Codes of 4 bits lie two to an i8.
@@ -251,6 +252,10 @@ def FI_QuantiseOp : FI_CompanionOp<"quantise", ["getRowOperands"],
     (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
     `:` type($input) (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Whether scales that a tensor or a head shares are computed.
+    bool makesSharedScales();
   }];
 }
 
@@ -284,6 +289,9 @@ def FI_DequantiseOp : FI_CompanionOp<"dequantise", ["getRowOperands"],
   }];
 }
 
+def FI_CompanionBytes : AnyTypeOf<[RankedTensorOf<[I8]>, MemRefOf<[I8]>],
+    "tensor or memref of i8">;
+
 def FI_PackBitsOp : FI_CompanionOp<"pack_bits"> {
   let summary = "eight truths to a byte";
   let description = [{
@@ -296,13 +304,45 @@ def FI_PackBitsOp : FI_CompanionOp<"pack_bits"> {
     Example: `%b = fi.pack_bits %x order(little) : tensor<?x1x1024xi1> -> tensor<?x1x128xi8>`
   }];
   let arguments = (ins FI_CompanionBits:$input,
-                       Variadic<AnyTypeOf<[RankedTensorOf<[I8]>, MemRefOf<[I8]>],
-                                          "tensor or memref of i8">>:$outs,
+                       Variadic<FI_CompanionBytes>:$outs,
                        FI_BitOrder:$order);
   let results = (outs Optional<RankedTensorOf<[I8]>>:$result);
   let assemblyFormat = [{
     $input `order` `(` $order `)` (`outs` `(` $outs^ `:` type($outs) `)`)?
     attr-dict `:` type($input) (`->` type($result)^)?
+  }];
+}
+
+def FI_SegmentPackBitsOp
+    : FI_CompanionOp<"segment_pack_bits", ["getRowOperands"],
+                     [AttrSizedOperandSegments]> {
+  let summary = "eight truths of a segment to a byte";
+  let description = [{
+    Input and result are vectors, of segments that lie one behind the other: segment
+    i has the elements from `from[i]` to `from[i + 1]` and the bytes from `to[i]` on,
+    where it begins with a byte of its own. Bits are in the order of `fi.pack_bits`;
+    what is left of a segment's last byte, and bytes behind it, are 0 (PCK5). A result
+    has as many bytes as `bytes` says, which is known when planning: an argument of
+    the plan, a constant, or the size of a run argument. A memref has its own.
+
+    Constraints: PCK4, ROW1.
+
+    Example:
+
+    ```mlir
+    %b = fi.segment_pack_bits %x from(%from : tensor<?xi32>) to(%to : tensor<?xi32>)
+        bytes(%n) order(little) : tensor<?xi1> -> tensor<?xi8>
+    ```
+  }];
+  let arguments = (ins FI_CompanionBits:$input, FI_Table:$from, FI_Table:$to,
+                       Optional<Index>:$bytes,
+                       Variadic<FI_CompanionBytes>:$outs, FI_BitOrder:$order);
+  let results = (outs Optional<RankedTensorOf<[I8]>>:$result);
+  let assemblyFormat = [{
+    $input `from` `(` $from `:` type($from) `)` `to` `(` $to `:` type($to) `)`
+    (`bytes` `(` $bytes^ `)`)? `order` `(` $order `)`
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
+    `:` type($input) (`->` type($result)^)?
   }];
 }
 
