@@ -56,6 +56,18 @@ struct FuzzContext {
     return *current;
   }
 
+  /// An input as a module; null where it is none, or has a fault that is known.
+  mlir::OwningOpRef<mlir::ModuleOp> parseInput(const uint8_t *data,
+                                               size_t size) {
+    llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+    if (hasKnownFault(text))
+      return nullptr;
+    mlir::OwningOpRef<mlir::ModuleOp> module = parse(text);
+    if (!module && lastError.empty())
+      fault("a text is refused without a sentence");
+    return module;
+  }
+
   /// As tools do.
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
     if (llvm::Error error = fi::checkNesting(text, "x.mlir")) {

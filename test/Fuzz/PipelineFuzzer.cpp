@@ -112,10 +112,7 @@ static void compile(FuzzContext &fuzzing, ModuleOp module, bool withCode) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FuzzContext &fuzzing = FuzzContext::get();
-  StringRef text(reinterpret_cast<const char *>(data), size);
-  if (hasKnownFault(text))
-    return 0;
-  OwningOpRef<ModuleOp> module = fuzzing.parse(text);
+  OwningOpRef<ModuleOp> module = fuzzing.parseInput(data, size);
   if (!module)
     return 0;
   note("verified");
@@ -130,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!hasCode)
     return 0;
   // The text decides what it is compiled for.
-  uint64_t hash = llvm::xxh3_64bits(text);
+  uint64_t hash = llvm::xxh3_64bits(llvm::ArrayRef(data, size));
   if (!(*module)->hasAttrOfType<fi::TargetAttr>(fi::kTargetAttr)) {
     static const char *const targets[] = {
         "#fi.target<cpu, vector_bits = 512, bf16_dot>",

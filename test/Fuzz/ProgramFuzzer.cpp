@@ -28,15 +28,9 @@ static std::string print(ModuleOp module, bool isGeneric = false) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FuzzContext &fuzzing = FuzzContext::get();
-  StringRef text(reinterpret_cast<const char *>(data), size);
-  if (hasKnownFault(text))
+  OwningOpRef<ModuleOp> module = fuzzing.parseInput(data, size);
+  if (!module)
     return 0;
-  OwningOpRef<ModuleOp> module = fuzzing.parse(text);
-  if (!module) {
-    if (fuzzing.lastError.empty())
-      fault("a text is refused without a sentence");
-    return 0;
-  }
   note("parsed");
   std::string printed = print(*module), bytes;
   llvm::raw_string_ostream os(bytes);

@@ -229,6 +229,12 @@ template <typename OpTy> struct ViewModel : ReaderModel<ViewModel<OpTy>, OpTy> {
 // Ops with outputs: fi.attention, fi.finalize, norms
 //===----------------------------------------------------------------------===//
 
+/// The rows of a buffer, as a size of another.
+FailureOr<OpFoldResult> getRows(OpBuilder &b, Operation *op, Value buffer) {
+  Value rows = memref::DimOp::create(b, op->getLoc(), buffer, 0);
+  return OpFoldResult(rows);
+}
+
 /// Where the results of an op are put: `outs`, or new buffers.
 template <typename OpTy>
 FailureOr<SmallVector<Value>>
@@ -378,12 +384,7 @@ struct AttentionModel : OutputModel<AttentionModel, AttentionOp> {
       return success();
     }
     FailureOr<SmallVector<Value>> places = getPlaces(
-        rewriter, op,
-        [&]() -> FailureOr<OpFoldResult> {
-          return OpFoldResult(
-              memref::DimOp::create(rewriter, op.getLoc(), buffers->front(), 0)
-                  .getResult());
-        },
+        rewriter, op, [&] { return getRows(rewriter, op, buffers->front()); },
         options, state);
     if (failed(places))
       return op.emitOpError("has results whose sizes are not known; give their "
@@ -475,9 +476,7 @@ template <typename OpTy> struct RowsModel : OutputModel<RowsModel<OpTy>, OpTy> {
         [&]() -> FailureOr<OpFoldResult> {
           if constexpr (std::is_same_v<OpTy, SegmentPackBitsOp>)
             return OpFoldResult(op.getBytes());
-          return OpFoldResult(
-              memref::DimOp::create(rewriter, op.getLoc(), buffers->front(), 0)
-                  .getResult());
+          return getRows(rewriter, op, buffers->front());
         },
         options, state);
     if (failed(places))
