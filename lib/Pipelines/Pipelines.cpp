@@ -92,6 +92,7 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITileSplitRoles());
   kernels.addPass(tile::createFITileTensorCopies());
   kernels.addPass(tile::createFITileRotate());
+  kernels.addPass(tile::createFITileLateMaximum());
   kernels.addPass(tile::createFITilePipeline());
   kernels.addPass(tile::createFITileHoistWaits());
   tile::FITileAllocateOptions allocate;

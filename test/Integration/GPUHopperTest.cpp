@@ -23,12 +23,13 @@ namespace {
 
 /// Rows are 64 for each warpgroup.
 struct Tiles {
-  int64_t groups, keys, stages, rotate, tma = 1;
+  int64_t groups, keys, stages, rotate, tma = 1, late = 1;
 };
 void PrintTo(Tiles tiles, std::ostream *os) {
   *os << 64 * tiles.groups << 'x' << tiles.keys << ", " << tiles.stages
       << " stages" << (tiles.rotate ? ", rotated" : "")
-      << (tiles.tma ? ", tensor copies" : "");
+      << (tiles.tma ? ", tensor copies" : "")
+      << (tiles.late ? ", late maxima" : "");
 }
 
 constexpr Tiles kTiles = {1, 32, 2, 1};
@@ -40,7 +41,8 @@ std::string schedules(Tiles tiles) {
          ", warps = " + std::to_string(4 * tiles.groups) +
          ", load_warps = 4, stages = " + std::to_string(tiles.stages) +
          ", wgmma = 1, rotate = " + std::to_string(tiles.rotate) +
-         ", tma = " + std::to_string(tiles.tma) + ", lanes = 4>])";
+         ", tma = " + std::to_string(tiles.tma) +
+         ", late = " + std::to_string(tiles.late) + ", lanes = 4>])";
 }
 
 AttentionText attention(const std::string &element, Tiles tiles) {
@@ -89,7 +91,9 @@ INSTANTIATE_TEST_SUITE_P(
                                      Tiles{3, 16, 2, 0}, Tiles{3, 96, 2, 1},
                                      Tiles{3, 64, 4, 1}, Tiles{1, 48, 3, 1, 0},
                                      Tiles{2, 32, 1, 0, 0},
-                                     Tiles{3, 64, 4, 1, 0})));
+                                     Tiles{3, 64, 4, 1, 0},
+                                     Tiles{1, 32, 2, 1, 1, 0},
+                                     Tiles{3, 64, 4, 1, 1, 0})));
 
 /// Copies and products that are done early and late, warps in other orders.
 TEST(GPUHopperOrders, Seeds) {
@@ -101,6 +105,29 @@ TEST(GPUHopperOrders, Seeds) {
         .on(emulate(seed))
         .check({{3, SplitChoice::None}});
   }
+}
+
+/// Scores that outgrow the subtrahends of their rows, from tile to tile and by
+/// far: weights are computed a second time. Their powers would exceed f16.
+TEST(GPUHopperLate, LargeScores) {
+  for (const char *scale : {"2.0", "40.0"})
+    for (int64_t late : {0, 1}) {
+      SCOPED_TRACE(std::string(scale) + (late ? ", late" : ""));
+      AttentionText text = attention("f16", {1, 16, 2, 1, 1, late});
+      text.scale = scale;
+      Case(text.get(), {{1, 37}, {23, 170}, {40, 150}, {2, 0}})
+          .on(emulate())
+          .check(plans());
+    }
+}
+
+/// Rows whose first tiles are all hidden have no subtrahend when they meet
+/// their first key.
+TEST(GPUHopperLate, HiddenTiles) {
+  AttentionText text = attention("bf16", {1, 16, 2, 1});
+  text.clauses =
+      "mask(#fi.causal, #fi.window<left = 9>)" + schedules({1, 16, 2, 1});
+  Case(text.get(), {{60, 90}, {33, 170}, {1, 40}}).on(emulate()).check(plans());
 }
 
 /// Rings go on from item to item: workers of many items, with any number of

@@ -72,7 +72,7 @@ func.func private @f() attributes {a = #fi.target<cpu, fast>}
 
 // -----
 
-// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, load_warps, wgmma, rotate, turns, tma, but got 'rows'}}
+// expected-error @+1 {{expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, stream, warps, key_warps, stages, load_warps, wgmma, rotate, turns, tma, late, but got 'rows'}}
 func.func private @f() attributes {a = #fi.schedule<rows = 3>}
 
 // -----
@@ -177,7 +177,7 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 
 
 // -----
 
-// expected-error @+1 {{expected 'load_warps', 'wgmma', 'rotate', 'turns' and 'tma' in a schedule with 'warps', but there are none [SCH1]}}
+// expected-error @+1 {{expected 'load_warps', 'wgmma', 'rotate', 'turns', 'tma' and 'late' in a schedule with 'warps', but there are none [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, mr = 4, nr = 1, load_warps = 4>}
 
 // -----

@@ -255,7 +255,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       {"tile_rows", -1}, {"tile_keys", -1}, {"mr", 0},         {"nr", 0},
       {"lanes", 1},      {"max_rows", 0},   {"stream", 0},     {"warps", 0},
       {"key_warps", 0},  {"stages", 0},     {"load_warps", 0}, {"wgmma", 0},
-      {"rotate", 0},     {"turns", 0},      {"tma", 0}};
+      {"rotate", 0},     {"turns", 0},      {"tma", 0},        {"late", 0}};
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -268,7 +268,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     return parser.emitError(nameLoc)
            << "expected one of tile_rows, tile_keys, mr, nr, lanes, max_rows, "
               "stream, warps, key_warps, stages, load_warps, wgmma, rotate, "
-              "turns, tma, but got '"
+              "turns, tma, late, but got '"
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
@@ -290,7 +290,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       fields[2].value, fields[3].value, fields[4].value, fields[5].value,
       fields[6].value, fields[7].value, fields[8].value, fields[9].value,
       fields[10].value, fields[11].value, fields[12].value, fields[13].value,
-      fields[14].value);
+      fields[14].value, fields[15].value);
 }
 
 ScheduleAttr ScheduleAttr::withTiles(int64_t tileRows, int64_t tileKeys,
@@ -298,7 +298,7 @@ ScheduleAttr ScheduleAttr::withTiles(int64_t tileRows, int64_t tileKeys,
                                      int64_t stages) const {
   return get(getContext(), tileRows, tileKeys, getMr(), getNr(), getLanes(),
              getMaxRows(), getStream(), warps, keyWarps, stages, getLoadWarps(),
-             getWgmma(), getRotate(), getTurns(), getTma());
+             getWgmma(), getRotate(), getTurns(), getTma(), getLate());
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -321,6 +321,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
       printer << ", turns = " << getTurns();
     if (getTma())
       printer << ", tma = " << getTma();
+    if (getLate())
+      printer << ", late = " << getLate();
   }
   printer << ", lanes = " << getLanes();
   if (getMaxRows())
@@ -336,7 +338,7 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t lanes, int64_t maxRows, int64_t stream,
                      int64_t warps, int64_t keyWarps, int64_t stages,
                      int64_t loadWarps, int64_t wgmma, int64_t rotate,
-                     int64_t turns, int64_t tma) {
+                     int64_t turns, int64_t tma, int64_t late) {
   auto inRange = [&](StringRef name, int64_t value, int64_t most) {
     if (value >= 1 && value <= most)
       return success();
@@ -376,6 +378,9 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected 'tma' of 0 or 1, and 1 with 'load_warps' "
                             "alone, but got "
                          << tma << " [SCH1]";
+    if (late != 0 && late != 1)
+      return emitError() << "expected 'late' of 0 or 1, but got " << late
+                         << " [SCH1]";
     if (turns)
       return emitError() << "expected 'turns' of 0, since warpgroups that take "
                             "turns are not made yet, but got "
@@ -389,11 +394,10 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                          << ", 'load_warps' = " << loadWarps << " [SCH1]";
   } else if (failed(inRange("mr", mr, 64)) || failed(inRange("nr", nr, 16))) {
     return failure();
-  } else if (loadWarps || wgmma || rotate || turns || tma) {
+  } else if (loadWarps || wgmma || rotate || turns || tma || late) {
     return emitError()
-           << "expected 'load_warps', 'wgmma', 'rotate', 'turns' and 'tma' "
-              "in a schedule with 'warps', but there are none "
-              "[SCH1]";
+           << "expected 'load_warps', 'wgmma', 'rotate', 'turns', 'tma' and "
+              "'late' in a schedule with 'warps', but there are none [SCH1]";
   }
   if (mr && tileRows % mr != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of 'mr' = "

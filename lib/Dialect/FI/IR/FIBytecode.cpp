@@ -51,7 +51,9 @@ enum class AttrCode : uint64_t {
   Sigmoid,
   KVPart,
   RoleSchedule,
-  TensorSchedule
+  TensorSchedule,
+  /// A number, and as many of a schedule's fields.
+  CountedSchedule
 };
 
 /// Bits of a target's features.
@@ -380,10 +382,24 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           return success();
         })
         .Case([&](ScheduleAttr s) {
-          code(s.getTma()         ? AttrCode::TensorSchedule
+          code(s.getLate()        ? AttrCode::CountedSchedule
+               : s.getTma()       ? AttrCode::TensorSchedule
                : s.getLoadWarps() ? AttrCode::RoleSchedule
                : s.getWarps()     ? AttrCode::WarpSchedule
                                   : AttrCode::Schedule);
+          if (s.getLate()) {
+            int64_t fields[] = {
+                s.getTileRows(), s.getTileKeys(),  s.getMr(),
+                s.getNr(),       s.getLanes(),     s.getMaxRows(),
+                s.getStream(),   s.getWarps(),     s.getKeyWarps(),
+                s.getStages(),   s.getLoadWarps(), s.getWgmma(),
+                s.getRotate(),   s.getTurns(),     s.getTma(),
+                s.getLate()};
+            writer.writeVarInt(std::size(fields));
+            for (int64_t field : fields)
+              writer.writeSignedVarInt(field);
+            return success();
+          }
           for (int64_t field :
                {s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
                 s.getLanes(), s.getMaxRows(), s.getStream()})
@@ -479,19 +495,30 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
     case AttrCode::Schedule:
     case AttrCode::WarpSchedule:
     case AttrCode::RoleSchedule:
-    case AttrCode::TensorSchedule: {
-      int64_t fields[15] = {};
-      size_t count = code == uint64_t(AttrCode::Schedule)       ? 7
-                     : code == uint64_t(AttrCode::WarpSchedule) ? 10
-                     : code == uint64_t(AttrCode::RoleSchedule) ? 14
-                                                                : 15;
+    case AttrCode::TensorSchedule:
+    case AttrCode::CountedSchedule: {
+      int64_t fields[16] = {};
+      uint64_t count = code == uint64_t(AttrCode::Schedule)       ? 7
+                       : code == uint64_t(AttrCode::WarpSchedule) ? 10
+                       : code == uint64_t(AttrCode::RoleSchedule) ? 14
+                                                                  : 15;
+      if (code == uint64_t(AttrCode::CountedSchedule)) {
+        if (failed(reader.readVarInt(count)))
+          return {};
+        if (count > std::size(fields)) {
+          emitError() << "expected a schedule of at most " << std::size(fields)
+                      << " numbers, but got " << count;
+          return {};
+        }
+      }
       for (int64_t &field : llvm::MutableArrayRef(fields).take_front(count))
         if (failed(reader.readSignedVarInt(field)))
           return {};
       return ScheduleAttr::getChecked(
           emitError, context, fields[0], fields[1], fields[2], fields[3],
           fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
-          fields[10], fields[11], fields[12], fields[13], fields[14]);
+          fields[10], fields[11], fields[12], fields[13], fields[14],
+          fields[15]);
     }
     case AttrCode::Split: {
       int64_t keys;

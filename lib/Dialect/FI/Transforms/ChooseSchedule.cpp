@@ -194,14 +194,15 @@ ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
   if (keyDim % 8 != 0 || valueDim % 8 != 0 || valueDim > kMostValues)
     return {};
   // Four warps copy with few registers; of a lane's others, the output takes
-  // half a column each, scores as many, and weights half of that.
-  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 56, kOthers = 36;
+  // half a column each, scores and weights as many, since scores may be asked
+  // for again behind their weights, and the weights of the tile before half.
+  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 40, kOthers = 12;
   int64_t warps = valueDim > kWideValues ? 8 : 12, rows = 16 * warps;
   int64_t registers =
       (chip->registersPerSM / kLanes - kLoadRegisters * kLoadWarps) / warps;
   auto panels = [](int64_t dim) { return llvm::alignTo(dim, 64) * 2; };
-  for (int64_t keys : {128, 112, 96, 64, 32, 16}) {
-    if (valueDim / 2 + keys * 3 / 4 + kOthers > registers)
+  for (int64_t keys : {128, 112, 96, 80, 64, 32, 16}) {
+    if (valueDim / 2 + keys * 5 / 4 + kOthers > registers)
       continue;
     int64_t stage = keys * (panels(keyDim) + panels(valueDim));
     constexpr int64_t kMostStages = 4, kBarriers = 1024;
@@ -213,7 +214,7 @@ ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
         op.getContext(), rows, keys, /*mr=*/0, /*nr=*/0, /*lanes=*/4,
         /*maxRows=*/0, /*stream=*/0, warps, /*keyWarps=*/1,
         std::min(stages, kMostStages), kLoadWarps, /*wgmma=*/1, /*rotate=*/1,
-        /*turns=*/0, /*tma=*/chip->has(sm::Feature::Tma));
+        /*turns=*/0, /*tma=*/chip->has(sm::Feature::Tma), /*late=*/1);
   }
   return {};
 }

@@ -101,8 +101,13 @@ private:
       s.factor = product.getRhs();
       s.maximum = product.getLhs().getDefiningOp<ReduceOp>();
     }
+    auto isScaled = [&](Operation *user) {
+      return user == s.next || user == isKept || s.factor;
+    };
     if (!s.maximum || s.maximum.getKind() != ReduceKind::Max ||
-        !s.maximum->hasOneUse() || s.maximum.getType().getDimSize(1) != 1 ||
+        (s.factor && !s.maximum->hasOneUse()) ||
+        !llvm::all_of(s.maximum->getUsers(), isScaled) ||
+        s.maximum.getType().getDimSize(1) != 1 ||
         s.maximum.getSource().getType().getDimSize(1) % kQuad != 0)
       return {};
     return s;

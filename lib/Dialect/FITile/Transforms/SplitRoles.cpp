@@ -33,7 +33,7 @@ namespace {
 /// Warps whose registers are handed over together.
 constexpr int64_t kWarpgroup = 4;
 /// Registers of a lane that copies: addresses, and what it looks up.
-constexpr int64_t kLoadRegisters = 56;
+constexpr int64_t kLoadRegisters = 32;
 
 bool isCopy(Operation *op) {
   return isa<AcquireOp, CopyRowsOp, CopyKVOp, CommitOp>(op);
@@ -184,8 +184,8 @@ private:
     b.clone(*definition, map);
   }
 
-  /// Of a lane: warps that copy have few, and the others what is left of the
-  /// multiprocessor's.
+  /// Of a lane: warps that copy have few, and the others what is left of those
+  /// that the CTA is launched with, which are all that they can have.
   IntegerAttr registersOf(bool loads) {
     KernelOp kernel = getOperation();
     ScheduleAttr schedule = kernel.getSchedule();
@@ -197,13 +197,14 @@ private:
     if (!chip || !chip->has(sm::Feature::Setmaxnreg) ||
         warps % kWarpgroup != 0 || loadWarps % kWarpgroup != 0)
       return {};
-    Builder b(&getContext());
-    if (loads)
-      return b.getI64IntegerAttr(kLoadRegisters);
-    int64_t lanes = chip->registersPerSM / kLanes;
-    int64_t most = (lanes - kLoadRegisters * loadWarps) / warps / 8 * 8;
-    constexpr int64_t kMost = 240;
-    return b.getI64IntegerAttr(std::min(most, kMost));
+    constexpr int64_t kStep = 8, kMost = 240;
+    auto down = [](int64_t number) { return number / kStep * kStep; };
+    int64_t all = warps + loadWarps;
+    int64_t launched = down(chip->registersPerSM / (kLanes * all)) * all;
+    int64_t own =
+        std::min(down((launched - kLoadRegisters * loadWarps) / warps), kMost);
+    int64_t left = std::min(down((launched - own * warps) / loadWarps), kMost);
+    return Builder(&getContext()).getI64IntegerAttr(loads ? left : own);
   }
 };
 

@@ -10,7 +10,7 @@
 !v = tensor<?x2x128xbf16>
 module attributes {fi.target = #fi.target<sm_90a>} {
 // CHECK-LABEL: fi.program @d128
-// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 64, warps = 12, load_warps = 4, stages = 4, wgmma = 1, rotate = 1, tma = 1, lanes = 4>])
+// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 64, warps = 12, load_warps = 4, stages = 4, wgmma = 1, rotate = 1, tma = 1, late = 1, lanes = 4>])
 fi.program @d128 run(%q: !q, %k: !k, %v: !v) -> (!o) {
   %kv = fi.view.ragged %k, %v : !k, !v -> !kv
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !o
@@ -28,7 +28,7 @@ fi.program @d128 run(%q: !q, %k: !k, %v: !v) -> (!o) {
 !v = tensor<?x2x64xf16>
 module attributes {fi.target = #fi.target<sm_90a>} {
 // CHECK-LABEL: fi.program @d64
-// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 112, warps = 12, load_warps = 4, stages = 4, wgmma = 1, rotate = 1, tma = 1, lanes = 4>])
+// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 80, warps = 12, load_warps = 4, stages = 4, wgmma = 1, rotate = 1, tma = 1, late = 1, lanes = 4>])
 fi.program @d64 run(%q: !q, %k: !k, %v: !v) -> (!o) {
   %kv = fi.view.ragged %k, %v : !k, !v -> !kv
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !o
@@ -46,7 +46,7 @@ fi.program @d64 run(%q: !q, %k: !k, %v: !v) -> (!o) {
 !v = tensor<?x2x128xbf16>
 module attributes {fi.target = #fi.target<sm_90a>} {
 // CHECK-LABEL: fi.program @d192_128
-// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 64, warps = 12, load_warps = 4, stages = 3, wgmma = 1, rotate = 1, tma = 1, lanes = 4>])
+// CHECK: , #fi.schedule<tile_rows = 192, tile_keys = 64, warps = 12, load_warps = 4, stages = 3, wgmma = 1, rotate = 1, tma = 1, late = 1, lanes = 4>])
 fi.program @d192_128 run(%q: !q, %k: !k, %v: !v) -> (!o) {
   %kv = fi.view.ragged %k, %v : !k, !v -> !kv
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !o
@@ -64,7 +64,7 @@ fi.program @d192_128 run(%q: !q, %k: !k, %v: !v) -> (!o) {
 !v = tensor<?x2x256xbf16>
 module attributes {fi.target = #fi.target<sm_90a>} {
 // CHECK-LABEL: fi.program @d256
-// CHECK: , #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, tma = 1, lanes = 4>])
+// CHECK: , #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, tma = 1, late = 1, lanes = 4>])
 fi.program @d256 run(%q: !q, %k: !k, %v: !v) -> (!o) {
   %kv = fi.view.ragged %k, %v : !k, !v -> !kv
   %o = fi.attention %q over %kv scale(1.0) : !q over !kv -> !o

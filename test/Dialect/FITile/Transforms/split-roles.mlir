@@ -24,7 +24,7 @@ fi_tile.kernel @both(%q: memref<?x2x64xf16>, %k: !k, %o: memref<?x2x16xf32>, %w:
   // CHECK: %[[KV:.*]] = fi_tile.view
   %kv = fi_tile.view %k, %k : !k, !k -> !kv
   // CHECK-NOT: fi_tile.for_items
-  // CHECK: fi_tile.role @load warps 4 registers 56 {
+  // CHECK: fi_tile.role @load warps 4 registers 240 {
   // CHECK-NEXT: fi_tile.for_items %[[IT:.*]] in %work {
   // CHECK-NEXT: %[[F:.*]] = fi_tile.acquire %[[Q]]
   // CHECK-NEXT: fi_tile.copy_rows %q[%[[IT]]] to %[[F]] group 1
@@ -44,7 +44,7 @@ fi_tile.kernel @both(%q: memref<?x2x64xf16>, %k: !k, %o: memref<?x2x16xf32>, %w:
   // CHECK-NEXT: fi_tile.commit
   // CHECK-NEXT: fi_tile.yield
   // CHECK-NOT: fi_tile.get
-  // The other warps have the rest of a multiprocessor's registers, up to 240.
+  // As many warps as copy: each could have 256 registers, and setmaxnreg gives up to 240.
   // CHECK: fi_tile.role @compute warps 4 registers 240 {
   // CHECK-NEXT: fi_tile.for_items
   // CHECK-NOT: fi_tile.acquire
@@ -119,14 +119,14 @@ fi_tile.kernel @themselves(%q: memref<?x2x64xf16>, %w: !fi_tile.work) schedule(#
 
 // -----
 
-// 12 warps share what four of 56 registers leave: 65536 / 32 - 4 * 56 registers, 152 each.
+// 12 warps share what four of 32 registers leave: 65536 / 32 - 4 * 32 registers, 160 each.
 #smem = #fi_tile.smem<pitch = 128, swizzle = 128>
 !rows = !fi_tile.buf<64x64xf16, #smem>
 !qchan = !fi_tile.chan<64x64xf16, #smem, depth = 1>
 module attributes {fi.target = #fi.target<sm_90a>} {
 // CHECK-LABEL: fi_tile.kernel @twelve
-// CHECK: fi_tile.role @load warps 4 registers 56 {
-// CHECK: fi_tile.role @compute warps 12 registers 152 {
+// CHECK: fi_tile.role @load warps 4 registers 32 {
+// CHECK: fi_tile.role @compute warps 12 registers 160 {
 fi_tile.kernel @twelve(%q: memref<?x2x64xf16>, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 64, tile_keys = 16, warps = 12, load_warps = 4, stages = 3>) {
   %qc = fi_tile.channel : !qchan
   fi_tile.for_items %it in %w {

@@ -292,6 +292,8 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
     `turns = 1` warpgroups would begin theirs one after the other: it is refused so far.
     With `tma = 1` the warps that copy have the hardware do so, box by box, where whole
     rows of a buffer lie in memory as a tensor map can say (TILE41).
+    With `late = 1` a tile's weights are computed with the subtrahends that stood before
+    it, and again where these turn out to be too small (fi-tile-late-maximum).
     Changing the numbers gives another
     correct kernel, or a diagnostic (SCH1).
 
@@ -304,7 +306,7 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
       "int64_t":$lanes, "int64_t":$maxRows, "int64_t":$stream,
       "int64_t":$warps, "int64_t":$keyWarps, "int64_t":$stages,
       "int64_t":$loadWarps, "int64_t":$wgmma, "int64_t":$rotate,
-      "int64_t":$turns, "int64_t":$tma);
+      "int64_t":$turns, "int64_t":$tma, "int64_t":$late);
   let builders = [
     AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
                      "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
@@ -312,12 +314,13 @@ def FI_ScheduleAttr : FI_Attr<"Schedule", "schedule"> {
                      "int64_t":$stages),
                 [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
                                 maxRows, stream, warps, keyWarps, stages, 0,
-                                0, 0, 0, 0); }]>,
+                                0, 0, 0, 0, 0); }]>,
     AttrBuilder<(ins "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$mr,
                      "int64_t":$nr, "int64_t":$lanes, "int64_t":$maxRows,
                      "int64_t":$stream),
                 [{ return $_get($_ctxt, tileRows, tileKeys, mr, nr, lanes,
-                                maxRows, stream, 0, 0, 0, 0, 0, 0, 0, 0); }]>
+                                maxRows, stream, 0, 0, 0, 0, 0, 0, 0, 0,
+                                0); }]>
   ];
   let extraClassDeclaration = [{
     /// The same with tiles of other sizes.

@@ -155,6 +155,44 @@ def FITileSkipRescale : Pass<"fi-tile-skip-rescale", "::fi::tile::KernelOp"> {
   ];
 }
 
+def FITileLateMaximum : Pass<"fi-tile-late-maximum", "::fi::tile::KernelOp"> {
+  let summary = "Compute exponentials before the maximum of their tile";
+  let description = [{
+    With `late` in the schedule, behind fi-tile-lazy-maximum: weights are powers of scores
+    less the subtrahend that stood before their tile. A lane's sum of a row, which is
+    needed anyway, says whether it may stand: where one exceeds 2 to the power of the
+    limit, or is no number, maxima, subtrahends, weights and sums are computed as ever, in
+    a branch. So a tile of most kernels has neither a maximum nor anything to wait for
+    before its exponentials, but its scores stay in registers beside the weights.
+    The first tile of a rotated loop, before which no subtrahend stands, is left as it is.
+
+    Numeric effect: none beyond what the limit allows.
+
+    ```mlir
+    %p = fi_tile.reduce max %s : tensor<128x64xf32> -> tensor<128x4xf32>
+    %any = ... %p exceeds %m + 8.0 ...
+    %n, %f = scf.if %any -> ... { ... } else { scf.yield %m, %one }
+    %w = math.exp2 ... of %s and %n ...
+    %l = fi_tile.reduce add %w : tensor<128x64xf32> -> tensor<128x4xf32>
+    ```
+    becomes
+    ```mlir
+    %w0 = math.exp2 ... of %s and %m ...
+    %l0 = fi_tile.reduce add %w0 : tensor<128x64xf32> -> tensor<128x4xf32>
+    %any = ... %l0 exceeds 256.0 ...
+    %n, %f, %w, %l = scf.if %any -> ... {
+      ... all of the above ...
+    } else {
+      scf.yield %m, %one, %w0, %l0
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::fi::tile::FITileDialect"
+  ];
+}
+
 def FITileLazyMaximum : Pass<"fi-tile-lazy-maximum", "::fi::tile::KernelOp"> {
   let summary = "Find maxima of rows where they may move subtrahends alone";
   let description = [{
