@@ -318,7 +318,8 @@ TEST_F(GPURoleMutations, AsItIs) { EXPECT_EQ(failureOf(nullptr), ""); }
 TEST_F(GPURoleMutations, Awaits) {
   expectReports<tile::AwaitOp>({"race", "pending copy", "deadlock",
                                 "mbarrier fault", "uninitialized memory",
-                                "missing proxy fence"},
+                                "missing proxy fence",
+                                "expected a wait for the buffer"},
                                /*harmless=*/4, [](tile::AwaitOp op) {
                                  op.erase();
                                  return true;

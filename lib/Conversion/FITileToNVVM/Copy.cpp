@@ -179,16 +179,46 @@ void NVVMLowering::storeChunk(const ChunkMap &chunks, Value words,
 }
 
 LogicalResult NVVMLowering::lowerCopyRows(CopyRowsOp op) {
+  if (isDeferred(op, op.getBuffer()))
+    return success();
   if (op.getTma())
     return copyRowsByBoxes(op);
   const Argument &source = argumentOf(op.getSource());
-  copyRows(op.getBuffer().getType(), map.lookup(op.getBuffer()),
-           [&](Value row, int64_t, Value bytes) {
-             Value offset = rowOffset(source, fromI32(row), op.getGroup(),
-                                      /*clamp=*/true);
-             return advance(address(source, offset), bytes);
-           });
+  copyBlocks(op.getBuffer().getType(), map.lookup(op.getBuffer()),
+             [&](BufType type, Value buffer, Value first) {
+               copyRows(type, buffer, [&](Value row, int64_t, Value bytes) {
+                 row = arith::AddIOp::create(b, loc, first, row);
+                 Value offset = rowOffset(source, fromI32(row), op.getGroup(),
+                                          /*clamp=*/true);
+                 return advance(address(source, offset), bytes);
+               });
+             });
   return success();
+}
+
+void NVVMLowering::copyBlocks(
+    BufType type, Value buffer,
+    llvm::function_ref<void(BufType, Value, Value)> copy) {
+  constexpr int64_t kTurns = 8, kRowsOfSwizzle = 8;
+  ChunkMap chunks(type, getThreads());
+  int64_t rows =
+      kTurns * getThreads() / chunks.padded / kRowsOfSwizzle * kRowsOfSwizzle;
+  if (!isCopying || rows == 0 || type.getRows() <= rows ||
+      type.getRows() % rows != 0) {
+    copy(type, buffer, i32(0));
+    return;
+  }
+  auto block = BufType::get(b.getContext(), rows, type.getColumns(),
+                            type.getElement(), type.getLayout());
+  auto loop =
+      scf::ForOp::create(b, loc, i32(0), i32(type.getRows()), i32(rows));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value first = loop.getInductionVar();
+  Value place = arith::AddIOp::create(
+      b, loc, buffer,
+      arith::MulIOp::create(b, loc, first, i32(type.getLayout().getPitch())));
+  copy(block, place, first);
 }
 
 int64_t NVVMLowering::getKeyAlignment(Value key) {
@@ -231,9 +261,8 @@ int64_t NVVMLowering::countEntries(LocateOp op) {
 }
 
 LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
-  BufType type = op.getBuffer().getType();
-  auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
-  const Argument &pool = poolOf(op.getView(), op.getPart());
+  if (isDeferred(op, op.getBuffer()))
+    return success();
   OpBuilder::InsertionGuard guard(b);
   if (op.getTma()) {
     // What follows is for tiles with the last key of a request.
@@ -244,6 +273,30 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
                                     /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
+  // A warp alone looks entries of a page table up at once, one for each row and
+  // in each lane another.
+  BufType whole = op.getBuffer().getType();
+  auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
+  SmallVector<Value> entries;
+  int64_t perTurn = ChunkMap(whole, getThreads()).rowsPerTurn;
+  if (isCopying && viewType.getPageSize() != 0 && perTurn > 0 &&
+      kLanes % perTurn == 0)
+    for (int64_t row = 0; row < whole.getRows(); row += kLanes)
+      entries.push_back(
+          tableEntry(op.getView(), op.getPart(),
+                     clampedKey(scalar(op.getKey()), add32(lane32, row))));
+  copyBlocks(whole, map.lookup(op.getBuffer()),
+             [&](BufType type, Value buffer, Value row) {
+               copyKV(op, type, buffer, row, entries);
+             });
+  return success();
+}
+
+void NVVMLowering::copyKV(CopyKVOp op, BufType type, Value buffer,
+                          Value firstRow, ArrayRef<Value> entriesOfRows) {
+  auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
+  const Argument &pool = poolOf(op.getView(), op.getPart());
+  OpBuilder::InsertionGuard guard(b);
   Value entries = op.getEntries() ? map.lookup(op.getEntries()) : Value();
   ChunkMap chunks(type, getThreads());
   int64_t run = getRun(viewType, type, op.getKey());
@@ -278,6 +331,23 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     place.lookup = lookup;
     return viewType.buildRowOffset(b, loc, place);
   };
+  // From the lane that has looked the row's entry up. The rows of a turn lie
+  // within a group of as many rows as there are lanes.
+  auto entryOfRow = [&](Value row, int64_t turn) -> Value {
+    row = arith::AddIOp::create(b, loc, firstRow, row);
+    Value origin = add32(firstRow, turn * chunks.rowsPerTurn);
+    Value mine = entriesOfRows.front();
+    for (size_t i = 1; i < entriesOfRows.size(); ++i) {
+      Value isBehind = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                             origin, i32(i * kLanes));
+      mine = arith::SelectOp::create(b, loc, isBehind, entriesOfRows[i], mine);
+    }
+    constexpr int64_t kClamp = 31;
+    return NVVM::ShflOp::create(
+        b, loc, b.getI32Type(), arith::ConstantIntOp::create(b, loc, -1, 32),
+        mine, arith::AndIOp::create(b, loc, row, i32(kLanes - 1)), i32(kClamp),
+        NVVM::ShflKind::idx, UnitAttr());
+  };
   auto byKey = [&](Value key, int64_t turn) {
     // Where values lie in a page belongs to the other part.
     return part(false, key, index(0), KVPart::Keys,
@@ -285,18 +355,22 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   };
   Value fixed = part(true, index(0), itemField(Field::KVHead), op.getPart(),
                      [&](Value) { return index(0); });
-  Value buffer = map.lookup(op.getBuffer());
-  Value first = scalar(op.getKey());
+  Value first = add(scalar(op.getKey()), fromI32(firstRow));
   // Rows past the last key repeat it: the place of each is computed.
   auto copyClamped = [&] {
     copyRows(type, buffer, [&](Value row, int64_t turn, Value bytes) {
       Value origin = advance(pool.base, add(fixed, bytes));
-      return advance(origin, byKey(clampedKey(first, row), turn));
+      Value key = clampedKey(first, row);
+      if (entriesOfRows.empty())
+        return advance(origin, byKey(key, turn));
+      Value entry = fromI32(entryOfRow(row, turn));
+      return advance(origin, part(false, key, index(0), KVPart::Keys,
+                                  [&](Value) { return entry; }));
     });
   };
-  if (!run || op.getTma()) {
+  if (!run || op.getTma() || !entriesOfRows.empty()) {
     copyClamped();
-    return success();
+    return;
   }
   // Whole tiles are all but the last: a run's place is computed, and its rows
   // lie at multiples of a stride from it.
@@ -331,7 +405,6 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
     }
     return place;
   });
-  return success();
 }
 
 /// The entries of the page table for the rows that a thread copies.

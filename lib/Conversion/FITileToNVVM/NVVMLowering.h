@@ -275,6 +275,11 @@ private:
   /// in bytes.
   void copyRows(BufType type, Value buffer,
                 llvm::function_ref<Value(Value, int64_t, Value)> pointerTo);
+  /// A loop over blocks of a buffer's rows, where a warp alone has many chunks
+  /// to copy: `copy` gets a block's type, where it lies and its first row
+  /// (i32). One block where they are few.
+  void copyBlocks(BufType type, Value buffer,
+                  llvm::function_ref<void(BufType, Value, Value)> copy);
   Value loadChunk(const ChunkMap &chunks, Value source, Value size);
   void storeChunk(const ChunkMap &chunks, Value words, Value target);
   /// Rows of a tile of keys that lie one after another in memory, in one page,
@@ -292,6 +297,11 @@ private:
   Value sharedPointerAt(Value offset);
   LogicalResult lowerCopyRows(CopyRowsOp op);
   LogicalResult lowerCopyKV(CopyKVOp op);
+  /// Copies the rows of a part of a buffer, from `firstRow` (i32) of it on, by
+  /// threads. `entries`, if any, are those of a page table for all rows: lane
+  /// `l` has those of each row whose number is `l` modulo the lanes.
+  void copyKV(CopyKVOp op, BufType type, Value buffer, Value firstRow,
+              ArrayRef<Value> entries);
 
   //===--- Tensor copies (TensorCopy.cpp)
   //----------------------------------===//
@@ -361,9 +371,11 @@ private:
                                    Arrival arrival);
   LogicalResult lowerAwait(AwaitOp op);
   LogicalResult lowerArrive(ArriveOp op);
-  /// Says that the buffers are full whose copies were started before the last
-  /// `later` ones, which `told` names: those of the oldest place, or of all.
-  void tellCopies(ArrayRef<Value> places, int64_t later);
+  LogicalResult await(AwaitOp op);
+  /// Keeps a copy into a channel's buffer for where that is committed; false
+  /// where it is done now.
+  bool isDeferred(Operation *copy, Value buffer);
+  LogicalResult fill(ArriveOp op);
 
   //===--- Products of warpgroups (DotWarpgroup.cpp) ----------------------===//
 
@@ -470,16 +482,18 @@ private:
   /// The role that is lowered, and its number.
   RoleOp role;
   int64_t roleNumber = 0;
-  /// Where a thread that copies keeps the mbarriers of the buffers that it has
-  /// not told anybody of, the newest first; 0 where there are fewer.
-  llvm::SmallVector<Value> untold;
+  /// Whether it copies. Each of its warps fills buffers of its own.
+  bool isCopying = false;
+  /// What a warp has to do to fill a channel's next buffer: to wait for it and
+  /// to copy. It does so where the buffer is committed.
+  llvm::DenseMap<Value, llvm::SmallVector<Operation *>> filling;
   /// The number of the warp in its role, which the assembler knows to be that
   /// of all lanes.
   Value uniformWarp;
   llvm::SmallVector<TensorMap> tensorMaps;
   /// Of channels that tensor copies fill: whether the buffer that is not
   /// committed yet was filled by threads.
-  llvm::DenseMap<Value, Value> byThreads;
+  llvm::DenseMap<Value, Value> filledByThreads;
   mlir::LLVM::LLVMPointerType globalPointer, sharedPointer;
 
   llvm::SmallVector<Argument> arguments;

@@ -22,12 +22,11 @@ using namespace fi::tile;
 /// Bytes of an mbarrier.
 static constexpr int64_t kBarrierBytes = 8;
 
-/// Buffers whose copies are under way while the next ones are started.
-static constexpr int64_t kUntold = 2;
-
-/// Arrivals that end a phase of the mbarriers of a channel: of every warp that
-/// copies, or that reads.
+/// Arrivals that end a phase of the mbarriers of a channel: of the warp that
+/// fills the buffer, or of every warp that reads.
 static int64_t countArrivals(ChannelOp channel, Arrival arrival) {
+  if (arrival == Arrival::Full)
+    return 1;
   for (Operation *user : channel->getUsers()) {
     auto arrive = dyn_cast<ArriveOp>(user);
     if (!arrive || arrive.getArrival() != arrival)
@@ -99,35 +98,26 @@ LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   }
   role = op;
   roleNumber = number;
-  warps = op.getWarps();
-  setThread(arith::SubIOp::create(b, loc, tid, i32(first)));
-  matrixOffsets.clear();
-  warpgroupRows = {};
-  entry.setInsertionPoint(
-      UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
-  untold.clear();
-  byThreads.clear();
-  uniformWarp = uniform(warp32);
   bool copies = op.walk([](ArriveOp arrive) {
                     return arrive.getArrival() == Arrival::Full
                                ? WalkResult::interrupt()
                                : WalkResult::advance();
                   }).wasInterrupted();
-  if (copies) {
-    OpBuilder::InsertionGuard outside(b);
-    b.setInsertionPointToStart(&function.getBody().front());
-    Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-    Value one = LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
-    for (int64_t i = 0; i < kUntold; ++i) {
-      untold.push_back(
-          LLVM::AllocaOp::create(b, loc, pointer, b.getI32Type(), one));
-      LLVM::StoreOp::create(b, loc, i32(0), untold.back());
-    }
-  }
+  Value inRole = arith::SubIOp::create(b, loc, tid, i32(first));
+  Value lanes = i32(kLanes);
+  uniformWarp = uniform(arith::DivUIOp::create(b, loc, inRole, lanes));
+  isCopying = copies;
+  filling.clear();
+  // A warp that copies fills a buffer alone.
+  warps = copies ? 1 : op.getWarps();
+  setThread(copies ? Value(arith::RemUIOp::create(b, loc, inRole, lanes))
+                   : inRole);
+  matrixOffsets.clear();
+  warpgroupRows = {};
+  entry.setInsertionPoint(
+      UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
   LogicalResult result = lowerBlock(op.getBody().front());
-  if (copies)
-    tellCopies(untold, /*later=*/0);
-  untold.clear();
+  isCopying = false;
   role = {};
   return result;
 }
@@ -153,27 +143,6 @@ FailureOr<Value> NVVMLowering::barrierOf(Operation *op, Value channel,
   return sharedPointerAt(add32(offset, first));
 }
 
-/// What threads write, tensor cores read past them: each thread waits for its
-/// own copies and fences them, so that those who read need no fence.
-void NVVMLowering::tellCopies(ArrayRef<Value> places, int64_t later) {
-  NVVM::CpAsyncWaitGroupOp::create(b, loc, later);
-  NVVM::FenceProxyOp::create(
-      b, loc,
-      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
-      NVVM::SharedSpaceAttr::get(b.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
-  for (Value place : llvm::reverse(places)) {
-    Value at = LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
-    Value isOne =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, at, i32(0));
-    auto branch = scf::IfOp::create(b, loc, isOne, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    arriveOnce(LLVM::IntToPtrOp::create(b, loc, sharedPointer, at));
-    LLVM::StoreOp::create(b, loc, i32(0), place);
-  }
-}
-
 void NVVMLowering::arriveOnce(Value barrier) {
   // What the other lanes have done, they have.
   NVVM::SyncWarpOp::create(b, loc,
@@ -187,73 +156,101 @@ void NVVMLowering::arriveOnce(Value barrier) {
 }
 
 LogicalResult NVVMLowering::lowerAwait(AwaitOp op) {
+  if (op.getArrival() == Arrival::Empty) {
+    filling[op.getChannel()] = {op};
+    return success();
+  }
+  return await(op);
+}
+
+LogicalResult NVVMLowering::await(AwaitOp op) {
   FailureOr<Value> at =
       barrierOf(op, op.getChannel(), op.getNumber(), op.getArrival());
   if (failed(at))
     return failure();
   Value phase = scalar(op.getPhase());
-  // Before a thread waits, it tells what it has copied: who waits for that may
-  // be the one that it waits for.
-  if (!untold.empty()) {
-    Value isOver =
-        LLVM::InlineAsmOp::create(
-            b, loc, b.getI32Type(), ValueRange{*at, phase},
-            "{\n.reg .pred p;\n"
-            "mbarrier.test_wait.parity.shared.b64 p, [$1], $2;\n"
-            "selp.b32 $0, 1, 0, p;\n}",
-            "=r,r,r,~{memory}", /*has_side_effects=*/true,
-            /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-            LLVM::AsmDialectAttr(), ArrayAttr())
-            .getRes();
-    Value waits =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isOver, i32(0));
-    Value any = i32(0);
-    for (Value place : untold)
-      any = arith::OrIOp::create(
-          b, loc, any, LLVM::LoadOp::create(b, loc, b.getI32Type(), place));
-    waits = arith::AndIOp::create(
-        b, loc, waits,
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, any, i32(0)));
-    auto branch = scf::IfOp::create(b, loc, waits, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    tellCopies(untold, /*later=*/0);
-  }
   // Nanoseconds that hardware may keep a thread before it asks again.
   constexpr int64_t kTicks = 0x989680;
   NVVM::MBarrierTryWaitParityOp::create(b, loc, *at, phase, i32(kTicks));
   return success();
 }
 
+bool NVVMLowering::isDeferred(Operation *copy, Value buffer) {
+  auto slot = buffer.getDefiningOp<SlotOp>();
+  if (!isCopying || !slot)
+    return false;
+  auto it = filling.find(slot.getChannel());
+  if (it == filling.end())
+    return false;
+  it->second.push_back(copy);
+  return true;
+}
+
+/// All that fills a buffer, by the warp that fills it each time: who follows
+/// another one of the buffer's phases after the other knows it from the one two
+/// before. It tells what its lanes have copied when that is there: others are
+/// under way in other warps, and a fence waits for all of a thread's own. What
+/// threads write, tensor cores read past them: those who write fence, so that
+/// those who read need not.
+LogicalResult NVVMLowering::fill(ArriveOp op) {
+  Value channel = op.getChannel();
+  FailureOr<Value> at = barrierOf(op, channel, op.getNumber(), Arrival::Full);
+  if (failed(at))
+    return failure();
+  SmallVector<Operation *> steps = std::move(filling[channel]);
+  filling.erase(channel);
+  if (steps.empty())
+    return op->emitOpError("expected a wait for the buffer in its role before "
+                           "it is said to be full: run fi-tile-lower-channels");
+  int64_t count = role.getWarps();
+  Value mine = arith::ConstantIntOp::create(b, loc, 1, 1);
+  if (count > 1) {
+    // Keys and values of a tile by different warps, and those of the next one
+    // by others yet.
+    int64_t before = 0;
+    for (auto other : kernel.getBody().getOps<ChannelOp>()) {
+      if (other.getResult() == channel)
+        break;
+      ++before;
+    }
+    Value filler = arith::RemUIOp::create(
+        b, loc, add32(scalar(op.getNumber()), before * count / 2), i32(count));
+    mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, filler,
+                                 uniformWarp);
+  }
+  auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (failed(await(cast<AwaitOp>(steps.front()))))
+    return failure();
+  for (Operation *copy : llvm::drop_begin(steps))
+    if (failed(lowerOp(copy)))
+      return failure();
+  // Tensor copies arrive when they begin.
+  Value byThreads = filledByThreads.lookup(channel);
+  filledByThreads.erase(channel);
+  if (byThreads) {
+    auto own = scf::IfOp::create(b, loc, byThreads, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(own.thenBlock());
+  }
+  NVVM::CpAsyncCommitGroupOp::create(b, loc);
+  NVVM::CpAsyncWaitGroupOp::create(b, loc, 0);
+  NVVM::FenceProxyOp::create(
+      b, loc,
+      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  arriveOnce(*at);
+  return success();
+}
+
 LogicalResult NVVMLowering::lowerArrive(ArriveOp op) {
+  if (op.getArrival() == Arrival::Full)
+    return fill(op);
   FailureOr<Value> at =
       barrierOf(op, op.getChannel(), op.getNumber(), op.getArrival());
   if (failed(at))
     return failure();
-  if (op.getArrival() == Arrival::Full) {
-    NVVM::CpAsyncCommitGroupOp::create(b, loc);
-    Value oldest = LLVM::LoadOp::create(b, loc, b.getI32Type(), untold.back());
-    Value isOne =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, oldest, i32(0));
-    auto branch = scf::IfOp::create(b, loc, isOne, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      tellCopies(untold.back(), kUntold);
-    }
-    for (size_t i = untold.size() - 1; i > 0; --i)
-      LLVM::StoreOp::create(
-          b, loc, LLVM::LoadOp::create(b, loc, b.getI32Type(), untold[i - 1]),
-          untold[i]);
-    Value place = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), *at);
-    // Tensor copies have arrived when they began.
-    if (Value threads = byThreads.lookup(op.getChannel())) {
-      byThreads.erase(op.getChannel());
-      place = arith::SelectOp::create(b, loc, threads, place, i32(0));
-    }
-    LLVM::StoreOp::create(b, loc, place, untold.front());
-    return success();
-  }
   arriveOnce(*at);
   return success();
 }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A buffer is filled by boxes of some rows and of one panel of columns. They
-// count their bytes at the buffer's mbarrier, where each warp that copies has
-// one arrival: with it, it says how many bytes are on their way.
+// count their bytes at the buffer's mbarrier, where the warp that fills it has
+// the one arrival: with it, it says how many bytes are on their way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,51 +81,23 @@ LogicalResult NVVMLowering::copyBoxes(
   int64_t panels =
       llvm::divideCeil(type.getColumns() * elementBytes, kPanelBytes);
   int64_t runs = type.getRows() / rows;
-  // Warps take runs of rows in turn, with all panels; or panels, where there
-  // are more warps than runs.
-  bool splitsPanels = runs < warps && panels > 1;
-  int64_t units = splitsPanels ? runs * panels : runs;
-  int64_t unitBytes = rows * kPanelBytes * (splitsPanels ? 1 : panels);
   Value parameter = tensorMap(argument, box);
   Value place = map.lookup(buffer);
-  auto binary = [&](auto tag, Value x, int64_t y) -> Value {
-    return decltype(tag)::create(b, loc, x, i32(y));
-  };
   Value first =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane32, i32(0));
   auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value warp = uniformWarp, expected = i32(units / warps * unitBytes);
-  if (units % warps != 0) {
-    Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, warp,
-                                       i32(units % warps));
-    expected = arith::SelectOp::create(
-        b, loc, more, i32((units / warps + 1) * unitBytes), expected);
-  }
+  Value expected = i32(runs * panels * rows * kPanelBytes);
   instruct("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
            "r,r,~{memory}", {*barrier, expected});
-  for (int64_t turn = 0; turn * warps < units; ++turn) {
-    OpBuilder::InsertionGuard inner(b);
-    Value unit = add32(warp, turn * warps);
-    if ((turn + 1) * warps > units) {
-      Value wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                           unit, i32(units));
-      auto some = scf::IfOp::create(b, loc, wanted, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(some.thenBlock());
-    }
-    Value run = splitsPanels ? binary(arith::DivUIOp(), unit, panels) : unit;
-    SmallVector<Value> coordinates = coordinatesOf(run);
-    for (int64_t p = 0; p < (splitsPanels ? 1 : panels); ++p) {
-      Value panel =
-          splitsPanels ? binary(arith::RemUIOp(), unit, panels) : i32(p);
-      Value target = arith::AddIOp::create(
-          b, loc, place, binary(arith::MulIOp(), run, rows * kPanelBytes));
-      target = arith::AddIOp::create(
-          b, loc, target,
-          binary(arith::MulIOp(), panel, type.getLayout().getGroupStride()));
-      coordinates.back() =
-          binary(arith::MulIOp(), panel, kPanelBytes / elementBytes);
+  for (int64_t run = 0; run < runs; ++run) {
+    SmallVector<Value> coordinates = coordinatesOf(i32(run));
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      int64_t offset =
+          run * rows * kPanelBytes + panel * type.getLayout().getGroupStride();
+      Value target = add32(place, offset);
+      coordinates.back() = i32(panel * kPanelBytes / elementBytes);
       // The innermost dimension comes first.
       std::string text = "cp.async.bulk.tensor." +
                          std::to_string(coordinates.size()) +
@@ -161,7 +133,8 @@ LogicalResult NVVMLowering::copyRowsByBoxes(CopyRowsOp op) {
         return SmallVector<Value>{toI32(token), toI32(head), i32(0)};
       })))
     return failure();
-  byThreads[slot.getChannel()] = arith::ConstantIntOp::create(b, loc, 0, 1);
+  filledByThreads[slot.getChannel()] =
+      arith::ConstantIntOp::create(b, loc, 0, 1);
   return success();
 }
 
@@ -208,7 +181,7 @@ LogicalResult NVVMLowering::copyKVByBoxes(CopyKVOp op) {
   };
   if (failed(copyBoxes(op, op.getBuffer(), argument, box, rows, coordinatesOf)))
     return failure();
-  byThreads[slot.getChannel()] = beyond;
+  filledByThreads[slot.getChannel()] = beyond;
   b.setInsertionPointToStart(branch.thenBlock());
   return success();
 }

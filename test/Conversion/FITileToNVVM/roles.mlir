@@ -14,18 +14,18 @@
 // A lane has 65536 / 384 registers, 168 by eights, as the kernel begins.
 // CHECK-LABEL: llvm.func @roles
 // CHECK-SAME: nvvm.reqntid = array<i32: 384>
-// The first thread initialises the mbarriers: full ones with the 4 warps that copy,
-// empty ones with the 8 that read.
+// The first thread initialises the mbarriers: full ones with the warp that fills the
+// buffer, empty ones with the 8 that read.
 // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[TID]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
 // CHECK-NEXT: arith.addi %[[BASE:.*]], %c65536_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK-NEXT: arith.addi %[[BASE]], %c65544_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK-NEXT: arith.addi %[[BASE]], %c65552_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK-NEXT: nvvm.fence.mbarrier.init
@@ -45,29 +45,40 @@ fi_tile.kernel @roles(%q: memref<?x2x128xf16>, %o: memref<?x2x64xf32>, %work: !f
   // CHECK-NEXT: nvvm.setmaxregister decrease 56
   fi_tile.role @load warps 4 registers 56 {
     fi_tile.for_items %it in %work {
+      // A warp fills a buffer alone: that of the buffer's number, and for the next channel
+      // two warps on. It does so block by block, 8 chunks of a lane at a time.
+      // CHECK: %[[OWN:.*]] = nvvm.shfl.sync  idx
+      // CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWN]], %c0_i32 : i32
+      // CHECK: scf.if %[[MINE]] {
       // CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %c1_i32
-      // Buffers are full when the copies that a thread started are there, fenced from the
-      // tensor cores: while two more are copied, or before it waits, or at the end.
-      // CHECK-COUNT-16: nvvm.cp.async.shared.global
-      // CHECK: nvvm.cp.async.commit.group
-      // CHECK: nvvm.cp.async.wait.group 2
-      // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
-      // CHECK: nvvm.bar.warp.sync
-      // CHECK: nvvm.mbarrier.arrive
+      // CHECK: scf.for %{{.*}} = %c0_i32 to %c128_i32 step %c16_i32
       // CHECK-COUNT-8: nvvm.cp.async.shared.global
+      // CHECK-NOT: nvvm.cp.async.shared.global
+      // Buffers are full when the copies that a lane started are there, fenced from the
+      // tensor cores.
       // CHECK: nvvm.cp.async.commit.group
+      // CHECK-NEXT: nvvm.cp.async.wait.group 0
+      // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+      // CHECK-NEXT: nvvm.bar.warp.sync
+      // CHECK: nvvm.mbarrier.arrive
+      // CHECK: %[[NEXT:.*]] = arith.cmpi eq, %[[OWN]], %c3_i32 : i32
+      // CHECK: scf.if %[[NEXT]] {
+      // CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %c1_i32
+      // CHECK: scf.for %{{.*}} = %c0_i32 to %c64_i32 step %c16_i32
+      // CHECK-COUNT-8: nvvm.cp.async.shared.global
+      // CHECK: nvvm.cp.async.wait.group 0
+      // CHECK-NEXT: nvvm.fence.proxy
+      // CHECK: nvvm.mbarrier.arrive
       fi_tile.await empty %qc[%z] phase %one : !q
       %b = fi_tile.slot %qc[%zero] : !q
       fi_tile.copy_rows %q[%it] to %b group 1 : memref<?x2x128xf16>, !qbuf
       fi_tile.arrive full %qc[%z] : !q
+      fi_tile.await empty %kc[%one] phase %one : !k
       %c = fi_tile.slot %kc[%zero] : !k
       fi_tile.copy_rows %q[%it] to %c group 1 : memref<?x2x128xf16>, !kbuf
       fi_tile.arrive full %kc[%one] : !k
     }
   }
-  // CHECK: nvvm.cp.async.wait.group 0
-  // CHECK-NEXT: nvvm.fence.proxy
-  // CHECK: nvvm.mbarrier.arrive
   // CHECK: arith.cmpi uge, %{{.*}}, %c128_i32
   // CHECK: arith.cmpi ult, %{{.*}}, %c384_i32
   // CHECK: scf.if
@@ -110,6 +121,26 @@ fi_tile.kernel @roles(%q: memref<?x2x128xf16>, %o: memref<?x2x64xf32>, %work: !f
       fi_tile.arrive empty %qc[%z] : !q
       %r = arith.addf %t, %e : !S
       fi_tile.store_rows %r, %o[%it] group 1 : !S, memref<?x2x64xf32>
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+!rows = !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+fi_tile.kernel @nobody_waits(%q: memref<?x2x64xf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 1, wgmma = 1>) {
+  %rows = fi_tile.channel at 0 barriers 8192 : !rows
+  %zero = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  fi_tile.role @load warps 4 registers 56 {
+    fi_tile.for_items %it in %work {
+      %b = fi_tile.slot %rows[%zero] : !rows
+      fi_tile.copy_rows %q[%it] to %b group 1 : memref<?x2x64xf16>, !buf
+      // expected-error @+1 {{expected a wait for the buffer in its role before it is said to be full: run fi-tile-lower-channels}}
+      fi_tile.arrive full %rows[%z] : !rows
     }
   }
   fi_tile.return
