@@ -459,12 +459,10 @@ LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
   SmallVector<Value> inits = llvm::map_to_vector(
       op.getInits(), [&](Value value) { return scalar(value); });
   std::optional<Selection> selection = op.getSelection();
-  // What is done with an item at its end begins with where it goes: that is
-  // loaded while the last product is under way.
+  // Where an item's results go is loaded beside its last product.
   if (role && selection == Selection::Last)
     for (Field field : {Field::QBegin, Field::Slot})
-      if (!itemFields.count(field))
-        itemFields[field] = itemField(field);
+      itemFields[field] = itemField(field);
   // The one tile that comes first or last lies in the first or last range.
   bool isOne = selection && *selection != Selection::Rest;
   if (isOne && *selection == Selection::First)

@@ -147,6 +147,11 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 
 
 // -----
 
+// expected-error @+1 {{expected 'late' of 0 or 1, but got 2 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, late = 2>}
+
+// -----
+
 // expected-error @+1 {{expected 'tma' of 0 or 1, and 1 with 'load_warps' alone, but got 2 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 4, tma = 2>}
 

@@ -46,6 +46,10 @@ module attributes {fi.target = #fi.target<cpu, bf16_dot, vector_bits = 512>} {
     // CHECK-DAG: t = #fi.schedule<tile_rows = 128, tile_keys = 64, warps = 8, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, lanes = 4>
     t = #fi.schedule<rotate = 1, wgmma = 1, load_warps = 4, stages = 2, warps = 8, lanes = 4, tile_rows = 128, tile_keys = 64>,
     // CHECK-DAG: u = #fi.schedule<tile_rows = 16, tile_keys = 64, warps = 1, load_warps = 2, stages = 3, lanes = 4>
-    u = #fi.schedule<load_warps = 2, stages = 3, warps = 1, lanes = 4, tile_rows = 16, tile_keys = 64>
+    u = #fi.schedule<load_warps = 2, stages = 3, warps = 1, lanes = 4, tile_rows = 16, tile_keys = 64>,
+    // CHECK-DAG: v = #fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 2, wgmma = 1, tma = 1, lanes = 4>
+    v = #fi.schedule<tma = 1, wgmma = 1, load_warps = 4, stages = 2, warps = 4, lanes = 4, tile_rows = 64, tile_keys = 64>,
+    // CHECK-DAG: w = #fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 2, wgmma = 1, rotate = 1, tma = 1, late = 1, lanes = 4, max_rows = 64>
+    w = #fi.schedule<late = 1, tma = 1, rotate = 1, wgmma = 1, load_warps = 4, stages = 2, warps = 4, lanes = 4, max_rows = 64, tile_rows = 64, tile_keys = 64>
   }
 }
