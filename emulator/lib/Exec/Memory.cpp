@@ -214,7 +214,9 @@ void buildCpAsync(Builder &b) {
     return b.fail("expected 16 as size of 'cp.async.cg'");
   b.inst.bytes = uint8_t(size.value);
   b.inst.aux = 0;
-  if (b.ast.operands.size() > 3) {
+  // The last operand may be a policy of the second-level cache, without effect.
+  bool isPolicy = b.has(4) && b.ast.operands.size() == 4 && b.widths[3] == 8;
+  if (b.ast.operands.size() > 3 && !isPolicy) {
     // After the two addresses and the size: a number or a predicate.
     bool predicate = b.widths[3] == 0;
     if (b.widths[3] == 8)

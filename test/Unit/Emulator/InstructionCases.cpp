@@ -259,6 +259,8 @@ const InstructionCase instructionCases[] = {
     {"mov.u64 %r, lv; cvta.local.u64 %r, %r; st.u32 [%r], 9; cvta.to.local.u64 %r, %r; ld.local.u32 %d, [%r];#d", 9},
     {"mov.u64 %r, sv; cvta.shared.u64 %r, %r; isspacep.shared %p, %r;#p", 1},
     {"st.global.v4.u32 [%g], {5, 6, 7, 8}; cp.async.ca.shared.global [%s], [%g], 16; cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %d, [sv+8];#d", 7},
+    {"st.global.v4.u32 [%g], {5, 6, 7, 8}; createpolicy.fractional.L2::evict_first.b64 %r, 0f3F800000; cp.async.cg.shared.global.L2::cache_hint [%s], [%g], 16, %r; cp.async.wait_all; ld.shared.u32 %d, [sv+8];#d", 7},
+    {"createpolicy.fractional.L2::evict_first.b64 %r, 0f3F800000; cp.async.cg.shared.global.L2::cache_hint [%s], [%g], 16, 8, %r; cp.async.wait_all; ld.shared.u32 %d, [sv+8];#d", 0},
     {"cp.async.cg.shared.global [%s], [%g], 16, 8; cp.async.wait_all; ld.shared.u32 %d, [sv+8];#d", 0},
     {"setp.eq.s32 %p, 1, 1; cp.async.cg.shared.global [%s], [%g], 16, %p; cp.async.wait_all; ld.shared.u32 %d, [sv+4];#d", 0},
     {"prefetch.global.L2 [%g]; prefetch.global.L2::evict_last [%g]; prefetchu.L1 [%g]; mov.u32 %d, 1;#d", 1},
