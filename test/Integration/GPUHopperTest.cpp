@@ -23,7 +23,7 @@ namespace {
 
 /// Rows are 64 for each warpgroup.
 struct Tiles {
-  int64_t groups, keys, stages, rotate, tma = 1, late = 1;
+  int64_t groups, keys, stages, rotate, tma = 1, late = 1, loads = 4;
 };
 void PrintTo(Tiles tiles, std::ostream *os) {
   *os << 64 * tiles.groups << 'x' << tiles.keys << ", " << tiles.stages
@@ -39,7 +39,8 @@ std::string schedules(Tiles tiles) {
          std::to_string(64 * tiles.groups) +
          ", tile_keys = " + std::to_string(tiles.keys) +
          ", warps = " + std::to_string(4 * tiles.groups) +
-         ", load_warps = 4, stages = " + std::to_string(tiles.stages) +
+         ", load_warps = " + std::to_string(tiles.loads) +
+         ", stages = " + std::to_string(tiles.stages) +
          ", wgmma = 1, rotate = " + std::to_string(tiles.rotate) +
          ", tma = " + std::to_string(tiles.tma) +
          ", late = " + std::to_string(tiles.late) + ", lanes = 4>])";
@@ -128,6 +129,22 @@ TEST(GPUHopperLate, HiddenTiles) {
   text.clauses =
       "mask(#fi.causal, #fi.window<left = 9>)" + schedules({1, 16, 2, 1});
   Case(text.get(), {{60, 90}, {33, 170}, {1, 40}}).on(emulate()).check(plans());
+}
+
+/// More warps that copy than buffers, and as many and fewer buffers than warps;
+/// pages of one key, whose entries lanes look up for one another, and of 16.
+TEST(GPUHopperFillers, WarpsAndBuffers) {
+  for (int64_t stages : {1, 3, 4})
+    for (int64_t loads : {4, 8}) {
+      SCOPED_TRACE(std::to_string(stages) + " stages, " +
+                   std::to_string(loads) + " warps");
+      AttentionText text =
+          attention("f16", {1, 48, stages, 1, loads == 8, 1, loads});
+      text.page = stages == 4 ? 16 : 1;
+      Case(text.get(), {{1, 37}, {23, 170}, {40, 150}, {2, 0}})
+          .on(emulate(stages))
+          .check({{1, SplitChoice::None}});
+    }
 }
 
 /// Rings go on from item to item: workers of many items, with any number of

@@ -38,6 +38,22 @@ inline int64_t getRegisterLimit(const sm::Target &chip, int64_t threads) {
   return std::min<int64_t>(chip.maxRegistersPerThread, share);
 }
 
+/// What a lane has in a kernel with warps that copy beside those that compute,
+/// by eights, as setmaxnreg moves them: the former have few, the latter what is
+/// left of those that a CTA is launched with, which are all that it can have.
+struct RoleRegisters {
+  int64_t copying, computing;
+};
+inline RoleRegisters getRoleRegisters(const sm::Target &chip, int64_t computing,
+                                      int64_t copying) {
+  constexpr int64_t lanes = 32, step = 8, most = 240, few = 32;
+  auto down = [](int64_t number) { return number / step * step; };
+  int64_t all = computing + copying;
+  int64_t launched = down(chip.registersPerSM / (lanes * all)) * all;
+  int64_t own = std::min(down((launched - few * copying) / computing), most);
+  return {std::min(down((launched - own * computing) / copying), most), own};
+}
+
 /// An attention body for a GPU: rows of a warp, keys of a tile.
 struct AttentionShape {
   int64_t rowsPerWarp, keys, keyDim, valueDim;

@@ -280,7 +280,7 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   SmallVector<Value> entries;
   int64_t perTurn = ChunkMap(whole, getThreads()).rowsPerTurn;
   if (isCopying && viewType.getPageSize() != 0 && perTurn > 0 &&
-      kLanes % perTurn == 0)
+      kLanes % perTurn == 0 && whole.getRows() % perTurn == 0)
     for (int64_t row = 0; row < whole.getRows(); row += kLanes)
       entries.push_back(
           tableEntry(op.getView(), op.getPart(),

@@ -365,8 +365,9 @@ void NVVMLowering::countRowItems(DenseI64ArrayAttr rows, Value number) {
   Value tile = heads == 1 ? number : divide(number, heads);
   Value begin = mul(tile, schedule.getTileRows());
   itemFields[Field::RowBegin] = begin;
-  itemFields[Field::RowCount] = minimum(
-      sub(arguments[argument].sizes[0], begin), index(schedule.getTileRows()));
+  Value left = sub(arguments[argument].sizes[0], begin);
+  left = arith::MaxSIOp::create(b, loc, left, index(0));
+  itemFields[Field::RowCount] = minimum(left, index(schedule.getTileRows()));
   itemFields[Field::QBegin] = index(0);
   itemFields[Field::KVHead] = heads == 1 ? index(0) : remainder(number, heads);
 }
@@ -392,8 +393,7 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   itemPointer =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
-  // A kernel of rows alone waits for its item and for its rows and has nothing
-  // else to do: it loads at once what says where the rows are.
+  // Kernels of rows alone have nothing else to wait for: all of it at once.
   itemFields.clear();
   if (auto rows = kernel->getAttrOfType<DenseI64ArrayAttr>(kRowItemsAttr))
     countRowItems(rows, items.getInductionVar());

@@ -486,7 +486,7 @@ private:
   bool isCopying = false;
   /// What a warp has to do to fill a channel's next buffer: to wait for it and
   /// to copy. It does so where the buffer is committed.
-  llvm::DenseMap<Value, llvm::SmallVector<Operation *>> filling;
+  llvm::MapVector<Value, llvm::SmallVector<Operation *>> filling;
   /// The number of the warp in its role, which the assembler knows to be that
   /// of all lanes.
   Value uniformWarp;

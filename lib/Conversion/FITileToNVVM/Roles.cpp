@@ -66,6 +66,21 @@ LogicalResult NVVMLowering::initBarriers() {
   return success();
 }
 
+/// A warp of a role that fills buffers does so alone: the role copies and does
+/// nothing that its warps share.
+static LogicalResult verifyCopying(RoleOp role) {
+  WalkResult result = role.walk([&](Operation *op) {
+    auto wait = dyn_cast<AwaitOp>(op);
+    bool reads = wait && wait.getArrival() == Arrival::Full;
+    if (!reads && !isa<WriteOp, DotOp, DotStartOp, LocateOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("expected a role that fills channels to copy alone: its "
+                    "warps fill buffers one by one");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   int64_t first = 0, number = 0;
   for (auto other : kernel.getBody().getOps<RoleOp>()) {
@@ -116,7 +131,12 @@ LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   warpgroupRows = {};
   entry.setInsertionPoint(
       UnrealizedConversionCastOp::create(b, loc, TypeRange(), ValueRange()));
+  if (copies && failed(verifyCopying(op)))
+    return failure();
   LogicalResult result = lowerBlock(op.getBody().front());
+  if (succeeded(result) && !filling.empty())
+    result = filling.begin()->second.front()->emitOpError(
+        "expected the buffer to be said to be full in its role");
   isCopying = false;
   role = {};
   return result;
@@ -157,7 +177,11 @@ void NVVMLowering::arriveOnce(Value barrier) {
 
 LogicalResult NVVMLowering::lowerAwait(AwaitOp op) {
   if (op.getArrival() == Arrival::Empty) {
-    filling[op.getChannel()] = {op};
+    auto [it, isFirst] = filling.try_emplace(op.getChannel());
+    if (!isFirst)
+      return op.emitOpError("expected the buffer of the channel that the role "
+                            "waited for before to be said to be full first");
+    it->second.push_back(op);
     return success();
   }
   return await(op);
@@ -186,12 +210,12 @@ bool NVVMLowering::isDeferred(Operation *copy, Value buffer) {
   return true;
 }
 
-/// All that fills a buffer, by the warp that fills it each time: who follows
-/// another one of the buffer's phases after the other knows it from the one two
-/// before. It tells what its lanes have copied when that is there: others are
-/// under way in other warps, and a fence waits for all of a thread's own. What
-/// threads write, tensor cores read past them: those who write fence, so that
-/// those who read need not.
+/// All that fills a buffer, by the warp that fills it each time: it knows the
+/// phase that it waits for, since it has seen all others, where a parity alone
+/// may be that of the phase two before. It tells what its lanes have copied
+/// when that is there: others are under way in other warps, and a fence waits
+/// for all of a thread's own. What threads write, tensor cores read past them:
+/// those who write fence, so that those who read need not.
 LogicalResult NVVMLowering::fill(ArriveOp op) {
   Value channel = op.getChannel();
   FailureOr<Value> at = barrierOf(op, channel, op.getNumber(), Arrival::Full);
@@ -205,8 +229,7 @@ LogicalResult NVVMLowering::fill(ArriveOp op) {
   int64_t count = role.getWarps();
   Value mine = arith::ConstantIntOp::create(b, loc, 1, 1);
   if (count > 1) {
-    // Keys and values of a tile by different warps, and those of the next one
-    // by others yet.
+    // Keys and values of a tile by different warps, where there are several.
     int64_t before = 0;
     for (auto other : kernel.getBody().getOps<ChannelOp>()) {
       if (other.getResult() == channel)
@@ -223,6 +246,9 @@ LogicalResult NVVMLowering::fill(ArriveOp op) {
   b.setInsertionPointToStart(branch.thenBlock());
   if (failed(await(cast<AwaitOp>(steps.front()))))
     return failure();
+  // One lane begins tensor copies: no other may be a phase behind it.
+  NVVM::SyncWarpOp::create(b, loc,
+                           arith::ConstantIntOp::create(b, loc, -1, 32));
   for (Operation *copy : llvm::drop_begin(steps))
     if (failed(lowerOp(copy)))
       return failure();

@@ -145,3 +145,66 @@ fi_tile.kernel @nobody_waits(%q: memref<?x2x64xf16>, %work: !fi_tile.work)
   }
   fi_tile.return
 }
+
+// -----
+
+!rows = !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 2>
+!buf = !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+fi_tile.kernel @two_at_once(%q: memref<?x2x64xf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 1, wgmma = 1>) {
+  %rows = fi_tile.channel at 0 barriers 16384 : !rows
+  %zero = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  fi_tile.role @load warps 4 registers 56 {
+    fi_tile.for_items %it in %work {
+      fi_tile.await empty %rows[%z] phase %one : !rows
+      // expected-error @+1 {{expected the buffer of the channel that the role waited for before to be said to be full first}}
+      fi_tile.await empty %rows[%one] phase %one : !rows
+      fi_tile.arrive full %rows[%z] : !rows
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+!rows = !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+!buf = !fi_tile.buf<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>>
+fi_tile.kernel @copies_and_reads(%q: memref<?x2x64xf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 1, wgmma = 1>) {
+  %rows = fi_tile.channel at 0 barriers 16384 : !rows
+  %others = fi_tile.channel at 8192 barriers 16400 : !rows
+  %zero = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  fi_tile.role @load warps 4 registers 56 {
+    fi_tile.for_items %it in %work {
+      // expected-error @+1 {{expected a role that fills channels to copy alone: its warps fill buffers one by one}}
+      fi_tile.await full %others[%z] phase %z : !rows
+      fi_tile.await empty %rows[%z] phase %one : !rows
+      fi_tile.arrive full %rows[%z] : !rows
+    }
+  }
+  fi_tile.return
+}
+
+// -----
+
+!rows = !fi_tile.chan<64x64xf16, #fi_tile.smem<pitch = 128, swizzle = 128>, depth = 1>
+fi_tile.kernel @never_full(%q: memref<?x2x64xf16>, %work: !fi_tile.work)
+    schedule(#fi.schedule<tile_rows = 64, tile_keys = 64, warps = 4, load_warps = 4, stages = 1, wgmma = 1>) {
+  %rows = fi_tile.channel at 0 barriers 16384 : !rows
+  %others = fi_tile.channel at 8192 barriers 16400 : !rows
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  fi_tile.role @load warps 4 registers 56 {
+    fi_tile.for_items %it in %work {
+      // expected-error @+1 {{expected the buffer to be said to be full in its role}}
+      fi_tile.await empty %rows[%z] phase %one : !rows
+      fi_tile.await empty %others[%z] phase %one : !rows
+      fi_tile.arrive full %others[%z] : !rows
+    }
+  }
+  fi_tile.return
+}

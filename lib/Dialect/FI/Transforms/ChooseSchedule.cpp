@@ -196,10 +196,9 @@ ScheduleAttr chooseWarpgroups(AttentionOp op, const sm::Target *chip) {
   // Four warps copy with few registers; of a lane's others, the output takes
   // half a column each, scores and weights as many, since scores may be asked
   // for again behind their weights, and the weights of the tile before half.
-  constexpr int64_t kLoadWarps = 4, kLoadRegisters = 40, kOthers = 12;
+  constexpr int64_t kLoadWarps = 4, kOthers = 12;
   int64_t warps = valueDim > kWideValues ? 8 : 12, rows = 16 * warps;
-  int64_t registers =
-      (chip->registersPerSM / kLanes - kLoadRegisters * kLoadWarps) / warps;
+  int64_t registers = getRoleRegisters(*chip, warps, kLoadWarps).computing;
   auto panels = [](int64_t dim) { return llvm::alignTo(dim, 64) * 2; };
   for (int64_t keys : {128, 112, 96, 80, 64, 32, 16}) {
     if (valueDim / 2 + keys * 5 / 4 + kOthers > registers)

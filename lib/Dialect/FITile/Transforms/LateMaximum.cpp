@@ -22,6 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <cmath>
 
 namespace fi::tile {
@@ -54,6 +55,8 @@ struct Weights {
   /// In log2: by how much a score may exceed the subtrahend.
   float limit = 0;
   Value before;
+  /// Their sum.
+  arith::AddFOp most;
   /// The subtrahend, 0 where it is infinite, for each element of the tile.
   arith::SelectOp finite;
   BroadcastOp spread;
@@ -68,12 +71,14 @@ struct LateMaximumPass
     if (!getOperation().getSchedule().getLate())
       return;
     SmallVector<Weights> found;
+    llvm::SmallPtrSet<Operation *, 4> branches;
     getOperation().walk([&](math::Exp2Op op) {
       // A first tile has no subtrahend that stands before it.
       auto loop = op->getParentOfType<ForKeysOp>();
       if (!loop || loop.getSelection() == Selection::First)
         return;
-      if (std::optional<Weights> one = match(op))
+      std::optional<Weights> one = match(op);
+      if (one && branches.insert(one->branch).second)
         found.push_back(*one);
     });
     for (Weights &one : found)
@@ -109,10 +114,12 @@ private:
     auto sum = limits ? only<arith::AddFOp>(limits.getSource()) : nullptr;
     std::optional<float> limit =
         sum ? getSplat(sum.getRhs()) : std::optional<float>();
-    if (!w.own || w.own.getKind() != ReduceKind::Max || !limit)
+    if (!w.own || w.own.getKind() != ReduceKind::Max || !limit ||
+        !w.own.getType().getElementType().isF32())
       return {};
     w.limit = *limit;
     w.before = sum.getLhs();
+    w.most = sum;
     for (Operation *user : exponentials->getUsers())
       if (auto reduce = dyn_cast<ReduceOp>(user))
         if (reduce.getKind() == ReduceKind::Add &&
@@ -170,7 +177,10 @@ private:
     scf::YieldOp::create(b, loc, values);
 
     b.setInsertionPointToStart(branch.thenBlock());
+    // Where it is computed again anyway, a row's subtrahend moves whenever its
+    // maximum exceeds it: many scores below the limit have a sum above it.
     IRMapping moved;
+    moved.map(w.most.getResult(), w.before);
     b.clone(*w.own, moved);
     for (Operation &op : w.branch.thenBlock()->without_terminator())
       b.clone(op, moved);
@@ -206,17 +216,24 @@ private:
           });
     w.any.getResult().replaceUsesWithIf(
         any, [&](OpOperand &use) { return use.getOwner() != w.branch; });
-    // Erased from the last one on; only what nothing else uses.
-    for (Operation *op :
-         {w.sum.getOperation(), w.exponentials.getOperation(),
-          w.difference.getOperation(), w.spread.getOperation(),
-          w.finite.getOperation(), w.finite.getCondition().getDefiningOp(),
-          w.branch.getOperation(), w.any.getOperation(),
-          w.exceeds.getOperation()})
-      if (op && op->use_empty())
-        op->erase();
-    if (w.own.use_empty())
-      w.own.erase();
+    // What nothing uses any more, and what that alone has used.
+    SmallVector<Operation *> dead = {w.sum, w.exponentials, w.branch, w.any};
+    llvm::SmallPtrSet<Operation *, 16> erased;
+    while (!dead.empty()) {
+      Operation *op = dead.pop_back_val();
+      if (!op || erased.contains(op) || !isOpTriviallyDead(op))
+        continue;
+      for (Value operand : op->getOperands())
+        dead.push_back(operand.getDefiningOp());
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (Operation *outside = operand.getDefiningOp();
+              outside && !op->isAncestor(outside))
+            dead.push_back(outside);
+      });
+      erased.insert(op);
+      op->erase();
+    }
   }
 };
 

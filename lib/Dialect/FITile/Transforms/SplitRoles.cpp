@@ -15,6 +15,7 @@
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
+#include "fi/Target/RegisterModel.h"
 #include "fi/Target/SMTable.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -32,8 +33,6 @@ namespace {
 
 /// Warps whose registers are handed over together.
 constexpr int64_t kWarpgroup = 4;
-/// Registers of a lane that copies: addresses, and what it looks up.
-constexpr int64_t kLoadRegisters = 32;
 
 bool isCopy(Operation *op) {
   return isa<AcquireOp, CopyRowsOp, CopyKVOp, CommitOp>(op);
@@ -197,14 +196,9 @@ private:
     if (!chip || !chip->has(sm::Feature::Setmaxnreg) ||
         warps % kWarpgroup != 0 || loadWarps % kWarpgroup != 0)
       return {};
-    constexpr int64_t kStep = 8, kMost = 240;
-    auto down = [](int64_t number) { return number / kStep * kStep; };
-    int64_t all = warps + loadWarps;
-    int64_t launched = down(chip->registersPerSM / (kLanes * all)) * all;
-    int64_t own =
-        std::min(down((launched - kLoadRegisters * loadWarps) / warps), kMost);
-    int64_t left = std::min(down((launched - own * warps) / loadWarps), kMost);
-    return Builder(&getContext()).getI64IntegerAttr(loads ? left : own);
+    RoleRegisters registers = getRoleRegisters(*chip, warps, loadWarps);
+    return Builder(&getContext())
+        .getI64IntegerAttr(loads ? registers.copying : registers.computing);
   }
 };
 

@@ -162,7 +162,8 @@ def FITileLateMaximum : Pass<"fi-tile-late-maximum", "::fi::tile::KernelOp"> {
     less the subtrahend that stood before their tile. A lane's sum of a row, which is
     needed anyway, says whether it may stand: where one exceeds 2 to the power of the
     limit, or is no number, maxima, subtrahends, weights and sums are computed as ever, in
-    a branch. So a tile of most kernels has neither a maximum nor anything to wait for
+    a branch; there subtrahends move wherever maxima exceed them, or rows with many scores
+    near the limit would take it again in each tile. So a tile of most kernels has neither a maximum nor anything to wait for
     before its exponentials, but its scores stay in registers beside the weights.
     The first tile of a rotated loop, before which no subtrahend stands, is left as it is.
 
@@ -301,7 +302,7 @@ def FITileSplitRoles : Pass<"fi-tile-split-roles", "::fi::tile::KernelOp"> {
     ```
     becomes
     ```mlir
-    fi_tile.role @load warps 4 registers 56 {
+    fi_tile.role @load warps 4 registers 40 {
       fi_tile.for_items %it in %work {
         fi_tile.for_keys %t in %it full step 64 {
           %f = fi_tile.acquire %kc : !c
@@ -310,7 +311,7 @@ def FITileSplitRoles : Pass<"fi-tile-split-roles", "::fi::tile::KernelOp"> {
         }
       }
     }
-    fi_tile.role @compute warps 8 registers 224 {
+    fi_tile.role @compute warps 8 registers 232 {
       fi_tile.for_items %it in %work {
         fi_tile.for_keys %t in %it full step 64 {
           %k = fi_tile.get %kc : !c
