@@ -342,11 +342,7 @@ void NVVMLowering::copyKV(CopyKVOp op, BufType type, Value buffer,
                                              origin, i32(i * kLanes));
       mine = arith::SelectOp::create(b, loc, isBehind, entriesOfRows[i], mine);
     }
-    constexpr int64_t kClamp = 31;
-    return NVVM::ShflOp::create(
-        b, loc, b.getI32Type(), arith::ConstantIntOp::create(b, loc, -1, 32),
-        mine, arith::AndIOp::create(b, loc, row, i32(kLanes - 1)), i32(kClamp),
-        NVVM::ShflKind::idx, UnitAttr());
+    return fromLane(mine, arith::AndIOp::create(b, loc, row, i32(kLanes - 1)));
   };
   auto byKey = [&](Value key, int64_t turn) {
     // Where values lie in a page belongs to the other part.

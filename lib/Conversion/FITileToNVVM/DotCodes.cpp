@@ -326,10 +326,8 @@ LogicalResult NVVMLowering::exchangeColumns(RelayoutOp op) {
   Value registers = map.lookup(op.getSource());
   auto fetch = [&](Value value, Value lane) -> Value {
     Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), value);
-    Value got =
-        NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), bits, lane,
-                             i32(31), NVVM::ShflKind::idx, UnitAttr());
-    return arith::BitcastOp::create(b, loc, b.getF32Type(), got);
+    return arith::BitcastOp::create(b, loc, b.getF32Type(),
+                                    fromLane(bits, lane));
   };
   int64_t blocks = from.getRepRows() * from.getRepColumns();
   // Registers of a block: accumulators of columns 0 to 7 and of 8 to 15.

@@ -164,7 +164,7 @@ LogicalResult NVVMLowering::startWarpgroup(Operation *op, Value firstOperand,
     if (!warpgroupRows) {
       OpBuilder::InsertionGuard guard(b);
       b.restoreInsertionPoint(entry.saveInsertionPoint());
-      Value group = arith::DivUIOp::create(b, loc, uniform(warp32), i32(4));
+      Value group = arith::DivUIOp::create(b, loc, uniformWarp, i32(4));
       warpgroupRows = arith::MulIOp::create(b, loc, group, i32(kRows * kPitch));
     }
     Value rows =

@@ -142,12 +142,7 @@ LogicalResult NVVMLowering::lowerRole(RoleOp op) {
   return result;
 }
 
-Value NVVMLowering::uniform(Value value) {
-  Value all = arith::ConstantIntOp::create(b, loc, -1, 32);
-  constexpr int64_t kClamp = 31;
-  return NVVM::ShflOp::create(b, loc, b.getI32Type(), all, value, i32(0),
-                              i32(kClamp), NVVM::ShflKind::idx, UnitAttr());
-}
+Value NVVMLowering::uniform(Value value) { return fromLane(value, i32(0)); }
 
 FailureOr<Value> NVVMLowering::barrierOf(Operation *op, Value channel,
                                          Value number, Arrival arrival) {

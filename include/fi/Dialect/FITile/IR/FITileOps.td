@@ -214,8 +214,8 @@ def FITile_LoadRowsOp : FITile_Op<"load_rows", [
   let description = [{
     Packed row `r` of the tile is row `q_begin + (row_begin + r) / group` and head
     `kv_head * group + (row_begin + r) % group` of the source, [rows, heads, dim],
-    [rows, heads] or, of one head, [rows]. Rows beyond `row_count` repeat the last valid one. A result of a
-    wider float type is converted.
+    [rows, heads] or, of one head, [rows]. Rows beyond `row_count` repeat the last valid
+    one. A result of a wider float type is converted.
 
     With `head` the rows are of that head, whatever the item's is, and the group is 1.
     With `from`, column `c` of the tile is column `first + c * step` of the rows.

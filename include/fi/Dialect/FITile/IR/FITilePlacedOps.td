@@ -138,8 +138,8 @@ def FITile_AwaitOp : FITile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
 def FITile_ArriveOp : FITile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says that a buffer of a channel between roles is full or empty";
   let description = [{
-    Full: once the copies that each thread of the role has started are there. Empty:
-    by each warp of the role, which reads the buffer no more.
+    Full: by the one warp of the role that fills the buffer, once its copies are there.
+    Empty: by each warp of the role, which reads the buffer no more.
 
     Example: `fi_tile.arrive empty %kc[%n] : !c`
   }];

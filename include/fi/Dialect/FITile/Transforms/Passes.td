@@ -163,8 +163,9 @@ def FITileLateMaximum : Pass<"fi-tile-late-maximum", "::fi::tile::KernelOp"> {
     needed anyway, says whether it may stand: where one exceeds 2 to the power of the
     limit, or is no number, maxima, subtrahends, weights and sums are computed as ever, in
     a branch; there subtrahends move wherever maxima exceed them, or rows with many scores
-    near the limit would take it again in each tile. So a tile of most kernels has neither a maximum nor anything to wait for
-    before its exponentials, but its scores stay in registers beside the weights.
+    near the limit would take it again in each tile. So most tiles have neither a maximum
+    nor anything to wait for before their exponentials, but scores stay in registers beside
+    the weights.
     The first tile of a rotated loop, before which no subtrahend stands, is left as it is.
 
     Numeric effect: none beyond what the limit allows.
@@ -474,9 +475,9 @@ def FITileLowerChannels : Pass<"fi-tile-lower-channels", "::fi::tile::KernelOp">
     past their release. Buffers become numbered slots; loops carry the numbers.
 
     Channels between roles become pairs of mbarriers a buffer: `acquire` waits until
-    it is empty, `commit` arrives at the other one when the copies of each thread are
-    there, `get` waits for that, and `release` is an arrival by each warp. Loops, also
-    those over items, carry the buffers' numbers and the phases of their mbarriers.
+    it is empty, `commit` arrives at the other one when the copies of the warp that fills
+    it are there, `get` waits for that, and `release` is an arrival by each warp. Loops,
+    also those over items, carry the buffers' numbers and the phases of their mbarriers.
 
     The order of all operations on channels is replayed for short and long loops: a
     get before its commit, an acquire without a free buffer, or buffers left over are
