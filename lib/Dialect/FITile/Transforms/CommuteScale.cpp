@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Splat.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -28,11 +29,9 @@ namespace {
 
 /// The factor of a product with equal positive finite elements.
 std::optional<APFloat> positiveFactor(arith::MulFOp product) {
-  DenseElementsAttr dense;
-  if (!matchPattern(product.getRhs(), m_Constant(&dense)) || !dense.isSplat())
-    return std::nullopt;
-  APFloat factor = dense.getSplatValue<APFloat>();
-  if (!factor.isFinite() || factor.isNegative() || factor.isZero())
+  std::optional<APFloat> factor = getSplat(product.getRhs());
+  if (!factor || !factor->isFinite() || factor->isNegative() ||
+      factor->isZero())
     return std::nullopt;
   return factor;
 }
@@ -78,15 +77,11 @@ struct ScaleAfterMax : OpRewritePattern<ReduceOp> {
 /// The constant term of a sum with equal finite elements that may be added
 /// later.
 std::optional<APFloat> freeTerm(arith::AddFOp sum) {
-  DenseElementsAttr dense;
   if (!sum ||
-      !bitEnumContainsAll(sum.getFastmath(), arith::FastMathFlags::reassoc) ||
-      !matchPattern(sum.getRhs(), m_Constant(&dense)) || !dense.isSplat())
+      !bitEnumContainsAll(sum.getFastmath(), arith::FastMathFlags::reassoc))
     return std::nullopt;
-  APFloat term = dense.getSplatValue<APFloat>();
-  if (!term.isFinite())
-    return std::nullopt;
-  return term;
+  std::optional<APFloat> term = getSplat(sum.getRhs());
+  return term && term->isFinite() ? term : std::nullopt;
 }
 
 arith::AddFOp addLater(PatternRewriter &rewriter, Location loc, Value x,

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Splat.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -48,13 +49,11 @@ struct ExpandMathPass : fi::tile::impl::FITileExpandMathBase<ExpandMathPass> {
     };
     double factor = 2 * llvm::numbers::log2e;
     Value x = op.getOperand();
-    DenseElementsAttr other;
-    if (auto product = x.getDefiningOp<arith::MulFOp>();
-        product && matchPattern(product.getRhs(), m_Constant(&other)) &&
-        other.isSplat()) {
-      factor *= other.getSplatValue<APFloat>().convertToFloat();
-      x = product.getLhs();
-    }
+    if (auto product = x.getDefiningOp<arith::MulFOp>())
+      if (std::optional<APFloat> other = getSplat(product.getRhs())) {
+        factor *= other->convertToFloat();
+        x = product.getLhs();
+      }
     x = arith::MulFOp::create(b, loc, x, splat(factor));
     Value power =
         math::Exp2Op::create(b, loc, x, fast(arith::FastMathFlags::afn));

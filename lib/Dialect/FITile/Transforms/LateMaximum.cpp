@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Splat.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,14 +36,6 @@ using namespace fi;
 using namespace fi::tile;
 
 namespace {
-
-/// The number that all elements of a constant are.
-std::optional<float> getSplat(Value value) {
-  DenseFPElementsAttr elements;
-  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
-    return {};
-  return elements.getSplatValue<APFloat>().convertToFloat();
-}
 
 /// A subtrahend that moves in a branch, as fi-tile-lazy-maximum makes it, and
 /// the weights and sums that follow.
@@ -112,12 +105,11 @@ private:
     w.own = only<ReduceOp>(scaled);
     auto limits = only<BroadcastOp>(w.exceeds.getRhs());
     auto sum = limits ? only<arith::AddFOp>(limits.getSource()) : nullptr;
-    std::optional<float> limit =
-        sum ? getSplat(sum.getRhs()) : std::optional<float>();
+    std::optional<APFloat> limit = sum ? getSplat(sum.getRhs()) : std::nullopt;
     if (!w.own || w.own.getKind() != ReduceKind::Max || !limit ||
         !w.own.getType().getElementType().isF32())
       return {};
-    w.limit = *limit;
+    w.limit = limit->convertToFloat();
     w.before = sum.getLhs();
     w.most = sum;
     for (Operation *user : exponentials->getUsers())

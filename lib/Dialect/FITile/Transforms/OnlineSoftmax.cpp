@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Splat.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -126,11 +127,8 @@ void mergeScales(KernelOp kernel) {
     return {};
   };
   auto constantOf = [](Value value) -> std::optional<double> {
-    if (auto constant = value.getDefiningOp<arith::ConstantOp>())
-      if (auto dense = dyn_cast<SplatElementsAttr>(constant.getValue()))
-        if (isa<FloatType>(dense.getElementType()))
-          return dense.getSplatValue<APFloat>().convertToDouble();
-    return std::nullopt;
+    std::optional<APFloat> splat = getSplat(value);
+    return splat ? std::optional(splat->convertToDouble()) : std::nullopt;
   };
   SmallVector<arith::MulFOp> products;
   kernel.walk([&](arith::MulFOp op) { products.push_back(op); });
