@@ -183,6 +183,21 @@ Expr *ExprGraph::expandAny(OpResult result, const Access &access) {
       return nullptr;
     return read(cast.getSource(), access);
   }
+  // All elements are one scalar.
+  Value scalar;
+  if (auto splat = dyn_cast<tensor::SplatOp>(op))
+    scalar = splat.getInput();
+  if (auto elements = dyn_cast<tensor::FromElementsOp>(op);
+      elements && elements.getElements().size() == 1)
+    scalar = elements.getElements().front();
+  if (scalar) {
+    auto constant = scalar.getDefiningOp<arith::ConstantOp>();
+    if (!constant)
+      return read(scalar, {});
+    Expr *number = make(Expr::Kind::Constant, op);
+    number->constant = constant.getValue();
+    return number;
+  }
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return expandReshape(op, access);
   if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
@@ -361,9 +376,10 @@ Expr *ExprGraph::expandLinalg(linalg::LinalgOp op, OpResult result,
   if (!op.hasPureTensorSemantics())
     return nullptr;
   OpOperand *init = op.getDpsInitOperand(result.getResultNumber());
-  Body body(
-      op, [&](Value value, Access at) { return read(value, at); },
-      [&](Expr::Kind kind) { return make(kind, op); });
+  // The body refers to these as long as it lives.
+  auto readAt = [&](Value value, Access at) { return read(value, at); };
+  auto makeHere = [&](Expr::Kind kind) { return make(kind, op); };
+  Body body(op, readAt, makeHere);
   if (!body.bind(init, access, loops))
     return nullptr;
   Value yielded =
