@@ -5,44 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fi/Execution/RuntimeValues.h"
+#include "fi/Support/RuntimeTypes.h"
 
 using namespace fi;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::StringRef;
 
-/// The runtime has no f64.
-static std::optional<fi_dtype> toRuntime(DType type) {
-  switch (type) {
-  case DType::F32:
-    return FI_F32;
-  case DType::F16:
-    return FI_F16;
-  case DType::BF16:
-    return FI_BF16;
-  case DType::I32:
-    return FI_I32;
-  case DType::I64:
-    return FI_I64;
-  case DType::I8:
-    return FI_I8;
-  case DType::I1:
-    return FI_I1;
-  case DType::F8E4M3FN:
-    return FI_F8E4M3FN;
-  case DType::F8E5M2:
-    return FI_F8E5M2;
-  case DType::F8E8M0FNU:
-    return FI_F8E8M0FNU;
-  case DType::F64:
-    break;
-  }
-  return std::nullopt;
-}
-
 Error fi::toRuntimeTensor(const HostTensor &from, StringRef what,
                           fi_tensor &to) {
-  std::optional<fi_dtype> type = toRuntime(from.getType());
+  std::optional<fi_dtype> type = toRuntimeType(from.getType());
   if (!type)
     return createStringError("'" + what + "': the runtime has no " +
                              fi::getName(from.getType()));

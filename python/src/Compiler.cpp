@@ -21,10 +21,8 @@ using namespace fi::python;
 static nb::object compileText(const std::string &text,
                               const std::string &target,
                               const std::string &program, bool cache,
-                              bool checked, const std::string &profile,
-                              unsigned major, unsigned minor) {
-  Request request = {text,    target,  program, cache,
-                     checked, profile, major,   minor};
+                              bool checked, unsigned major, unsigned minor) {
+  Request request = {text, target, program, cache, checked, major, minor};
   auto code = std::make_unique<Code>();
   std::string error;
   {
@@ -40,10 +38,8 @@ static nb::object compileText(const std::string &text,
 static std::string printText(const std::string &text, const std::string &target,
                              const std::string &program,
                              const std::string &level, bool checked,
-                             const std::string &profile, unsigned major,
-                             unsigned minor) {
-  Request request = {text,    target,  program, false,
-                     checked, profile, major,   minor};
+                             unsigned major, unsigned minor) {
+  Request request = {text, target, program, false, checked, major, minor};
   std::string found, error;
   {
     nb::gil_scoped_release unlocked;

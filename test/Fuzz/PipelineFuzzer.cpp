@@ -14,6 +14,7 @@
 
 #include "FuzzContext.h"
 #include "fi/Conversion/Passes.h"
+#include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "fi/Pipelines/Pipelines.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -118,12 +119,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   note("verified");
   bool hasCode = !(*module).getOps<fi::ProgramOp>().empty() ||
                  !(*module).getOps<fi::tile::KernelOp>().empty();
-  OwningOpRef<ModuleOp> other(module->clone());
+  OwningOpRef<ModuleOp> other(module->clone()), calls(module->clone());
   runPasses(fuzzing, *other, [](OpPassManager &pm) {
     pm.addPass(fi::createFIRaiseAttention());
     pm.addPass(createCanonicalizerPass());
     pm.addPass(createCSEPass());
+    pm.addPass(fi::createFIOutlineProgramsPass());
+    pm.addPass(createCanonicalizerPass());
+    pm.addPass(createCSEPass());
   });
+  runPasses(fuzzing, *calls,
+            [](OpPassManager &pm) { pm.addPass(fi::createFICallsToLLVM()); });
   if (!hasCode)
     return 0;
   // The text decides what it is compiled for.

@@ -285,10 +285,7 @@ public:
                   ++generation);
     if (!opts.check)
       memory.markAllWritten();
-    launch.startTime = time;
-    result = launch.run();
-    time += launch.steps;
-    return result;
+    return launch.run();
   }
 
 private:
@@ -371,7 +368,6 @@ private:
   MemoryMap memory;
   std::vector<std::unique_ptr<ModuleImpl>> modules;
   uint32_t generation = 0;
-  uint64_t time = 0; // warp instructions of all launches
 };
 
 } // namespace

@@ -138,4 +138,27 @@ def FIRaiseAttention : Pass<"fi-raise-attention"> {
   ];
 }
 
+def FICallsToLLVM : Pass<"fi-calls-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert plans and runs of programs to calls of the runtime";
+  let description = [{
+    fi.plan and fi.run on memrefs become calls of `fi_call_plan` and `fi_call_run`
+    (fi-runtime/fi_call.h), which find the program by its name among those that the
+    process has registered; a plan is given back at the end of its block. What the
+    calls are given are arrays of numbers on the stack.
+
+    The result is of arith, memref and llvm; conversions of these to llvm come after.
+
+    Precondition: memrefs (one-shot-bufferize), before loops become branches. Numeric
+    effect: none.
+  }];
+  let options = [
+    Option<"erasePrograms", "erase-programs", "bool", "false",
+           "Erase the programs of the module: they are compiled elsewhere">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+}
+
 #endif // FI_CONVERSION_PASSES_TD

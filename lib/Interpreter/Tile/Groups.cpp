@@ -138,7 +138,7 @@ llvm::Expected<bool> fi::tile::evaluateGroup(Operation *op, Strand &strand) {
   } else if (auto arrive = dyn_cast<ArriveLastOp>(op)) {
     // Pieces are merged by the plan's own launch here.
     strand.set(arrive, makeIntegers({0}));
-  } else if (!isa<ShareStateOp, MarkOp>(op)) { // nobody looks at the time
+  } else if (!isa<ShareStateOp>(op)) {
     return false;
   }
   return true;

@@ -8,6 +8,7 @@
 #include "fi/Target/SelectProgram.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace fi;
@@ -49,6 +50,10 @@ llvm::Expected<OwningOpRef<ModuleOp>> fi::selectProgram(ModuleOp original,
   if (isLevel1) {
     if (llvm::Error error = choose<ProgramOp>(*module, name, "program"))
       return std::move(error);
+    // Functions may call programs; no program calls a function.
+    for (func::FuncOp function :
+         llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
+      function.erase();
   } else if (auto packages = module->getOps<tile::PackageOp>();
              std::distance(packages.begin(), packages.end()) > 1) {
     // Kernels do not say whose they are.

@@ -5,17 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each function of raise-attention.mlir and raise-scores.mlir, the forms that
-// are raised (test/Conversion/LinalgToFI), is evaluated as it stands, and once
-// more after fi-raise-attention, where a backend runs the fi.attention.
-// Arguments with open sizes say in `test.shape` what they are here.
-// FI_RAISE_FORMS=FILE takes the functions of another file.
+// Each function of raise-attention.mlir, raise-scores.mlir and
+// raise-splats.mlir, the forms that are raised (test/Conversion/LinalgToFI), is
+// evaluated as it stands, and once more after fi-raise-attention and
+// fi-outline-programs, where a backend runs the program. Arguments with open
+// sizes say in `test.shape` what they are here. FI_RAISE_FORMS=FILE takes the
+// functions of another file.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TensorEvaluator.h"
 #include "fi/Conversion/Passes.h"
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
@@ -103,6 +105,11 @@ void RaiseTest::check(func::FuncOp function, ArrayRef<const char *> backends) {
   });
   EXPECT_EQ(attentions, 1u);
   EXPECT_EQ(exponentials, 0u);
+  PassManager outline(&context, ModuleOp::getOperationName());
+  outline.addPass(createFIOutlineProgramsPass());
+  ASSERT_TRUE(succeeded(outline.run(module)));
+  function.walk(
+      [](AttentionOp op) { ADD_FAILURE() << "left in the function"; });
 
   Type element = getElementTypeOrSelf(function.getResultTypes()[0]);
   bool isHalf = element.isBF16() || element.isF16();
@@ -126,9 +133,10 @@ void RaiseTest::check(func::FuncOp function, ArrayRef<const char *> backends) {
 
 TEST_F(RaiseTest, ComputesTheSame) {
   std::string text;
-  SmallVector<std::string, 2> files = {
+  SmallVector<std::string, 3> files = {
       std::string(FI_RAISE_FORMS) + "raise-attention.mlir",
-      std::string(FI_RAISE_FORMS) + "raise-scores.mlir"};
+      std::string(FI_RAISE_FORMS) + "raise-scores.mlir",
+      std::string(FI_RAISE_FORMS) + "raise-splats.mlir"};
   const char *others = std::getenv("FI_RAISE_FORMS");
   if (others)
     files = {others};
@@ -154,5 +162,5 @@ TEST_F(RaiseTest, ComputesTheSame) {
   }
   // As many as there are forms in the files.
   if (!others)
-    EXPECT_EQ(count, 15u);
+    EXPECT_EQ(count, 18u);
 }

@@ -6,12 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorEvaluator.h"
-#include "fi/Dialect/FI/IR/FI.h"
 #include "fi/Execution/Executor.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -237,6 +235,12 @@ void TensorEvaluator::evaluate(Operation *op) {
     evaluate(linalgOp);
   } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
     values[empty] = makeNumbers(getShape(empty.getType(), empty.getOperands()));
+  } else if (isa<tensor::SplatOp, tensor::FromElementsOp>(op)) {
+    double number = get(op->getOperand(0)).data[0];
+    auto type = cast<ShapedType>(op->getResult(0).getType());
+    Numbers result = makeNumbers(type.getShape());
+    llvm::fill(result.data, number);
+    values[op->getResult(0)] = result;
   } else if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     Numbers result = makeNumbers({});
     result.data[0] =
@@ -272,9 +276,9 @@ void TensorEvaluator::evaluate(Operation *op) {
                                           op, indices, scalars);
     });
     values[generate] = result;
-  } else if (isa<AttentionOp>(op)) {
-    runAttention(op);
-  } else if (!isa<RaggedViewOp, func::ReturnOp>(op)) {
+  } else if (auto call = dyn_cast<RunOp>(op)) {
+    run(call);
+  } else if (!isa<PlanOp, func::ReturnOp>(op)) {
     // Elementwise on scalars or tensors.
     Numbers result = makeNumbers(get(op->getOperand(0)).shape);
     for (size_t i = 0; i < result.data.size(); ++i) {
@@ -298,7 +302,7 @@ Numbers TensorEvaluator::evaluate(func::FuncOp function,
 }
 
 //===----------------------------------------------------------------------===//
-// Attention
+// Programs
 //===----------------------------------------------------------------------===//
 
 static HostTensor toHost(const Numbers &numbers, Type element) {
@@ -314,63 +318,29 @@ static HostTensor toHost(const Numbers &numbers, Type element) {
   return tensor;
 }
 
-void TensorEvaluator::runAttention(Operation *op) {
-  auto attention = llvm::cast<AttentionOp>(op);
-  auto view = attention.getView().getDefiningOp<RaggedViewOp>();
-  // Tables are the plan's.
-  llvm::SetVector<Value> arguments;
-  for (Value table : {attention.getRows(), view.getIndptr()})
-    if (table)
-      arguments.insert(table);
-  size_t planCount = arguments.size();
-  for (Operation *user : {view.getOperation(), op})
-    for (Value operand : user->getOperands())
-      if (operand.getDefiningOp() != view.getOperation())
-        arguments.insert(operand);
-
-  MLIRContext *context = op->getContext();
-  OpBuilder b(context);
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  b.setInsertionPointToEnd(module->getBody());
-  SmallVector<Type> types;
-  SmallVector<Attribute> attributes;
-  for (auto [number, value] : llvm::enumerate(arguments)) {
-    types.push_back(value.getType());
-    NamedAttrList list;
-    if (number < planCount)
-      list.set(ProgramOp::kPlanAttr, b.getUnitAttr());
-    list.set(ProgramOp::kNameAttr, b.getStringAttr("a" + Twine(number)));
-    attributes.push_back(list.getDictionary(context));
-  }
-  auto program = ProgramOp::create(
-      b, op->getLoc(), b.getStringAttr("raised"),
-      TypeAttr::get(b.getFunctionType(types, op->getResultTypes())),
-      StringAttr(), b.getArrayAttr(attributes), ArrayAttr());
-  Block *block = b.createBlock(&program.getBody());
-  IRMapping map;
-  for (Value value : arguments)
-    map.map(value, block->addArgument(value.getType(), op->getLoc()));
-  b.clone(*view, map);
-  b.clone(*op, map);
-  fi::ReturnOp::create(b, op->getLoc(), map.lookup(op->getResult(0)));
-
-  auto executor = llvm::cantFail(Executor::create(backend, *module, "", {}));
+void TensorEvaluator::run(RunOp op) {
+  auto executor = llvm::cantFail(Executor::create(
+      backend, op->getParentOfType<ModuleOp>(), op.getProgram(), {}));
+  auto plan = op.getPlan().getDefiningOp<PlanOp>();
   std::vector<HostValue> inputs;
-  for (Value value : arguments) {
-    if (isa<ShapedType>(value.getType()))
-      inputs.push_back(
-          toHost(get(value), getElementTypeOrSelf(value.getType())));
-    else if (isa<FloatType>(value.getType()))
-      inputs.push_back(HostValue::number(get(value).data[0]));
-    else
-      inputs.push_back(HostValue::integer(getIndex(value)));
-  }
+  for (ValueRange group : {plan.getValues(), op.getValues()})
+    for (Value value : group) {
+      if (isa<ShapedType>(value.getType()))
+        inputs.push_back(
+            toHost(get(value), getElementTypeOrSelf(value.getType())));
+      else if (isa<FloatType>(value.getType()))
+        inputs.push_back(HostValue::number(get(value).data[0]));
+      else
+        inputs.push_back(HostValue::integer(getIndex(value)));
+    }
   auto results = llvm::cantFail(executor->allocateResults(inputs));
   llvm::cantFail(executor->plan(inputs));
   llvm::cantFail(executor->runOnHost(inputs, results));
-  Numbers out = makeNumbers(results[0].getShape());
-  forEach(out.shape, [&](ArrayRef<int64_t> indices) {
-    out.at(indices) = results[0].getFloat(indices);
-  });
-  values[op->getResult(0)] = out;
+  for (size_t i = 0; i < results.size(); ++i) {
+    Numbers out = makeNumbers(results[i].getShape());
+    forEach(out.shape, [&](ArrayRef<int64_t> indices) {
+      out.at(indices) = results[i].getFloat(indices);
+    });
+    values[op->getResult(unsigned(i))] = out;
+  }
 }

@@ -6,14 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Evaluates a function on tensors, op by op and element by element, in double
-// precision without any rounding between ops. An fi.attention is taken out into
-// a program and run by a backend.
+// precision without any rounding between ops. What a function runs of fi's
+// programs is run by a backend.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FI_TEST_UNIT_RAISE_TENSOREVALUATOR_H
 #define FI_TEST_UNIT_RAISE_TENSOREVALUATOR_H
 
+#include "fi/Dialect/FI/IR/FICalls.h"
 #include "fi/Interpreter/Reference.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -48,7 +49,7 @@ private:
   void evaluate(mlir::Operation *op);
   void evaluate(mlir::linalg::LinalgOp op);
   void evaluateSoftmax(mlir::linalg::SoftmaxOp op);
-  void runAttention(mlir::Operation *op);
+  void run(RunOp op);
   double evaluateScalar(mlir::Value value, mlir::Operation *of,
                         llvm::ArrayRef<int64_t> loops, Scalars &scalars);
   Numbers &get(mlir::Value value);

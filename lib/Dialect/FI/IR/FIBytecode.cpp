@@ -35,7 +35,8 @@ enum class TypeCode : uint64_t {
   LatentKV,
   BsrKV,
   Scaled,
-  BlockScaled
+  BlockScaled,
+  Plan
 };
 enum class AttrCode : uint64_t {
   Softmax,
@@ -165,6 +166,10 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
           writer.writeVarInt(static_cast<uint64_t>(blocks.getGranularity()));
           return success();
         })
+        .Case([&](PlanType) {
+          code(TypeCode::Plan);
+          return success();
+        })
         .Default([](Type) { return failure(); });
   }
 
@@ -191,6 +196,8 @@ struct FIBytecodeInterface : BytecodeDialectInterface {
       return readScaled(reader);
     case TypeCode::BlockScaled:
       return readBlockScaled(reader);
+    case TypeCode::Plan:
+      return PlanType::get(getContext());
     }
     reader.emitError()
         << "expected the code of a type of dialect 'fi', but got " << code;

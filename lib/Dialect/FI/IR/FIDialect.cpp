@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FICalls.h"
 #include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -54,6 +55,10 @@ void FIDialect::initialize() {
 #define GET_OP_LIST
 #include "fi/Dialect/FI/IR/FICompanionOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "fi/Dialect/FI/IR/FICallOps.cpp.inc"
+      >();
   registerTypes();
   registerAttributes();
   registerBytecode();
@@ -66,12 +71,5 @@ LogicalResult FIDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected attribute 'fi.target' to be a "
                            "#fi.target, but got ")
            << attr.getValue() << " [TGT4]";
-  if (attr.getName() == kProfileAttr) {
-    auto detail = dyn_cast<StringAttr>(attr.getValue());
-    if (!detail || (detail != "phases" && detail != "tiles"))
-      return op->emitOpError("expected attribute 'fi.profile' to be \"phases\" "
-                             "or \"tiles\", but got ")
-             << attr.getValue() << " [TGT5]";
-  }
   return success();
 }

@@ -18,9 +18,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FI/Transforms/BufferizableOpInterfaceImpl.h"
+#include "fi/Dialect/FI/IR/FICalls.h"
 #include "fi/Dialect/FI/IR/FICompanions.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Dominance.h"
 
@@ -529,6 +531,40 @@ struct ProgramModel : ReaderModel<ProgramModel, ProgramOp> {
   }
 };
 
+//===----------------------------------------------------------------------===//
+// Calls of programs
+//===----------------------------------------------------------------------===//
+
+struct PlanModel : ReaderModel<PlanModel, PlanOp> {};
+
+struct RunModel : DstBufferizableOpInterfaceExternalModel<RunModel, RunOp> {
+  /// Results are written whole.
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const AnalysisState &) const {
+    return cast<RunOp>(op).isDpsInput(&operand);
+  }
+  LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto op = cast<RunOp>(operation);
+    FailureOr<SmallVector<Value>> values =
+        getBuffers(rewriter, op.getValues(), options, state);
+    FailureOr<SmallVector<Value>> outs =
+        getBuffers(rewriter, op.getOuts(), options, state);
+    if (failed(values) || failed(outs))
+      return failure();
+    auto made =
+        RunOp::create(rewriter, op.getLoc(), TypeRange(), op.getProgramAttr(),
+                      *values, op.getPlan(), *outs);
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    if (op.getNumResults() == 0)
+      rewriter.eraseOp(op);
+    else
+      replaceOpWithBufferizedValues(rewriter, op, *outs);
+    return success();
+  }
+};
+
 } // namespace
 
 void fi::registerBufferizableOpInterfaceExternalModels(
@@ -551,8 +587,10 @@ void fi::registerBufferizableOpInterfaceExternalModels(
     LatentViewOp::attachInterface<ViewModel<LatentViewOp>>(*context);
     fi::LoadOp::attachInterface<LoadModel>(*context);
     PagedViewOp::attachInterface<ViewModel<PagedViewOp>>(*context);
+    PlanOp::attachInterface<PlanModel>(*context);
     ProgramOp::attachInterface<ProgramModel>(*context);
     RaggedViewOp::attachInterface<ViewModel<RaggedViewOp>>(*context);
+    RunOp::attachInterface<RunModel>(*context);
     SegmentsOp::attachInterface<SegmentsModel>(*context);
   });
 }

@@ -7,3 +7,4 @@
 
 include "fi/Dialect/FI/IR/FIOps.td"
 include "fi/Dialect/FI/IR/FICompanionOps.td"
+include "fi/Dialect/FI/IR/FICallOps.td"

@@ -176,6 +176,10 @@ def FI_SegmentsType : FI_Type<"Segments", "segments"> {
   let summary = "where the plan cuts the keys of each request";
 }
 
+def FI_PlanType : FI_Type<"Plan", "plan"> {
+  let summary = "a plan of a program, in the function that runs it";
+}
+
 def FI_AnyKVView : Type<
     CPred<"::llvm::isa<::fi::KVViewTypeInterface>($_self)">,
     "KV view", "::mlir::Type">;

@@ -88,4 +88,42 @@ def FISplitKVPass : Pass<"fi-split-kv"> {
   ];
 }
 
+def FIOutlineProgramsPass : Pass<"fi-outline-programs", "::mlir::ModuleOp"> {
+  let summary = "makes programs of the ops of fi in functions";
+  let description = [{
+    Ops of fi that views, states and segments connect become an `fi.program`, beside
+    the function, and an `fi.plan` and an `fi.run` in their place. What they give is
+    the same; the program is compiled as any other.
+
+    Plan arguments are tables, offsets of rows, positions and origins; captured whole
+    numbers that follow from constants and sizes of tensors; and captured arguments of
+    the function that carry the attribute `fi.plan`. All others are run arguments.
+    Scalar constants go into the program. Sizes of run arguments are told to the plan
+    where no table tells them.
+
+    Refused, by name: a view, a state or segments that other ops use or that leave
+    their block, plan arguments that depend on the elements of run arguments or on
+    memory (CAL6), and ops of other dialects in between that write to memory or need
+    a result sooner.
+
+    Numeric effect: none.
+
+    ```mlir
+    func.func @f(%q: !q, %k: !t, %v: !t) -> !q {
+      %rows = arith.constant dense<[0, 7, 14]> : tensor<3xi32>
+      %kv = fi.view.ragged %k, %v indptr(%rows : tensor<3xi32>) : !t, !t -> !kv
+      %o = fi.attention %q rows(%rows : tensor<3xi32>) over %kv scale(0.25) : !q over !kv -> !q
+    ```
+    becomes
+    ```mlir
+      %p = fi.plan @f_attention0(%rows : tensor<3xi32>)
+      %e = tensor.empty() : !q
+      %o = fi.run @f_attention0(%q, %k, %v : !q, !t, !t) by(%p) outs(%e : !q) -> !q
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // FI_DIALECT_FI_TRANSFORMS_PASSES_TD
