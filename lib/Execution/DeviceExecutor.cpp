@@ -46,6 +46,8 @@ fi::createDeviceExecutor(StringRef backend, mlir::ModuleOp module,
   gpu::CompileOptions compileOptions;
   // The emulator reads PTX alone.
   compileOptions.assemble = !executor->device->isEmulated();
+  compileOptions.verifyEach = options.verifyEach;
+  compileOptions.passManagers = options.passManagers;
   auto compiled = gpu::compileForGPU(*copy, name, compileOptions);
   if (!compiled)
     return compiled.takeError();

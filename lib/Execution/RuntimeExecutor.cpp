@@ -161,6 +161,7 @@ fi::createCPUExecutor(mlir::ModuleOp module, StringRef name,
   compileOptions.optLevel = options.optLevel;
   compileOptions.sideBySide = options.sideBySide;
   compileOptions.verifyEach = options.verifyEach;
+  compileOptions.passManagers = options.passManagers;
   auto compiled = cpu::CompiledProgram::compile(module, name, compileOptions);
   if (!compiled)
     return compiled.takeError();

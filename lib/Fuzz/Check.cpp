@@ -39,8 +39,10 @@ private:
 class Checker {
 public:
   Checker(const RandomProgram &program, StringRef backend,
-          mlir::MLIRContext &context, CheckTimes &times)
-      : program(program), backend(backend), context(context), times(times) {}
+          mlir::MLIRContext &context, CheckTimes &times,
+          PassManagers *passManagers)
+      : program(program), backend(backend), context(context), times(times),
+        passManagers(passManagers) {}
 
   Finding check();
 
@@ -69,6 +71,7 @@ private:
   StringRef backend;
   mlir::MLIRContext &context;
   CheckTimes &times;
+  PassManagers *passManagers;
   std::string diagnosis;
   Signature signature;
   std::vector<HostValue> inputs;
@@ -193,6 +196,7 @@ Finding Checker::check() {
   // Other programs have the other processors.
   executorOptions.sideBySide = false;
   executorOptions.verifyEach = program.verifyEach;
+  executorOptions.passManagers = passManagers;
   auto executor = Executor::create(backend, *module, "", executorOptions);
   times.compile = watch.lap();
   if (!executor)
@@ -213,7 +217,9 @@ Family fi::fuzz::getFamily(StringRef backend) {
 }
 
 Finding fi::fuzz::checkProgram(const RandomProgram &program, StringRef backend,
-                               mlir::MLIRContext &context, CheckTimes *times) {
+                               mlir::MLIRContext &context, CheckTimes *times,
+                               PassManagers *passManagers) {
   CheckTimes own;
-  return Checker(program, backend, context, times ? *times : own).check();
+  return Checker(program, backend, context, times ? *times : own, passManagers)
+      .check();
 }

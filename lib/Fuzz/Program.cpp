@@ -508,8 +508,8 @@ static void drawPlans(Draft &draft) {
     plan.split = draft.pick(name + "split", splits);
     draft.made.plans.push_back(plan);
   }
-  draft.made.optLevel = draft.flag("optimised", 8) ? 2 : 0;
-  draft.made.verifyEach = draft.flag("verified", 8);
+  draft.made.optLevel = draft.flag("optimised", 16) ? 2 : 0;
+  draft.made.verifyEach = draft.flag("verified", 16);
 }
 
 RandomProgram fi::fuzz::makeProgram(Choices &choices, Family family) {

@@ -22,6 +22,17 @@ using namespace mlir;
 
 namespace {
 struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    // Functions that the polynomials are not written for, by those they are.
+    populateExpansionPatterns(set, {"exp2", "tan", "sinh", "cosh", "asinh",
+                                    "acosh", "atanh", "fpowi"});
+    fi::populateTrigonometryPatterns(set);
+    populateMathPolynomialApproximationPatterns(set);
+    patterns = FrozenRewritePatternSet(std::move(set));
+    return success();
+  }
+
   void runOnOperation() override {
     // Most kernels have none, and a walk is cheaper than a driver.
     auto isApproximated = [](Operation *op) {
@@ -32,18 +43,17 @@ struct ApproximateMath : fi::impl::FIApproximateMathBase<ApproximateMath> {
     };
     if (!getOperation()->walk(isApproximated).wasInterrupted())
       return;
-    RewritePatternSet patterns(&getContext());
-    // Functions that the polynomials are not written for, by those they are.
-    populateExpansionPatterns(patterns, {"exp2", "tan", "sinh", "cosh", "asinh",
-                                         "acosh", "atanh", "fpowi"});
-    fi::populateTrigonometryPatterns(patterns);
-    populateMathPolynomialApproximationPatterns(patterns);
-    (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    (void)applyPatternsGreedily(getOperation(), patterns, config);
   }
 
   static void populateExpansionPatterns(RewritePatternSet &patterns,
                                         ArrayRef<StringRef> ops) {
     math::populateExpansionPatterns(patterns, ops);
   }
+
+private:
+  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -21,6 +21,15 @@
 using namespace mlir;
 using namespace fi;
 
+/// Canonicalises ops. What it does to blocks beside, dropping those that are
+/// alike or not reached, takes as long again and finds nothing here: loops are
+/// structured, and come from fi's own lowering.
+static std::unique_ptr<Pass> createOpCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return createCanonicalizerPass(config);
+}
+
 void fi::buildPreparePipeline(OpPassManager &pm) {
   pm.addPass(createFICanonicalizePass());
   pm.addPass(createFIAnalyzeMasksPass());
@@ -39,7 +48,7 @@ void fi::buildTilePipeline(OpPassManager &pm,
   legalize.f16Dot = options.f16Dot;
   kernels.addPass(tile::createFITileLegalizeDtypes(legalize));
   kernels.addPass(tile::createFITileGatherBits());
-  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createOpCanonicalizer());
   kernels.addPass(createCSEPass());
 }
 
@@ -49,7 +58,7 @@ void fi::buildVectorPipeline(OpPassManager &pm) {
 }
 
 void fi::buildVectorCleanupPipeline(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createOpCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
 }
@@ -60,22 +69,8 @@ void fi::buildLLVMPipeline(OpPassManager &pm,
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = !options.nativeBf16;
   pm.addPass(arith::createArithExpandOpsPass(expand));
-  pm.addPass(createConvertVectorToSCFPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
-  ConvertVectorToLLVMPassOptions vector;
-  vector.x86Vector = true;
-  vector.amx = true;
-  pm.addPass(createConvertVectorToLLVMPass(vector));
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createFIConvertHostToLLVM());
+  pm.addPass(createOpCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
@@ -114,9 +109,7 @@ void fi::buildNVVMPipeline(OpPassManager &pm) {
   // LLVM.
   OpPassManager &functions = pm.nest<LLVM::LLVMFuncOp>();
   functions.addPass(createCSEPass());
-  GreedyRewriteConfig config;
-  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-  functions.addPass(createCanonicalizerPass(config));
+  functions.addPass(createOpCanonicalizer());
   functions.addPass(createCSEPass());
   functions.addPass(createFIApproximateMath());
   functions.addPass(createFIConvertToLLVM());

@@ -15,6 +15,7 @@
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "fi/Target/CPU/CPUCompiler.h"
+#include "fi/Target/CodegenSupport.h"
 #include "fi/Target/GPU/GPUCompiler.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -81,9 +82,9 @@ static cl::opt<bool> timing("timing", cl::cat(category),
 static cl::opt<bool> quiet("quiet", cl::cat(category),
                            cl::desc("Print what fails, and one line"));
 
-/// Programs that one child runs: it is forked and initialised for each such
-/// number, and types stay in its context.
-static constexpr int64_t kChunk = 50;
+/// Programs that one child runs at most: it is forked and makes its patterns
+/// for each such number, and types stay in its context.
+static constexpr uint64_t kMostOfChild = 200;
 
 static Choices getChoices(uint64_t seed) {
   Given given;
@@ -218,6 +219,8 @@ private:
   const uint64_t last;
   const mlir::DialectRegistry &registry;
   Totals &totals;
+  /// Programs of a child.
+  uint64_t chunk = 1;
   /// Seeds from here on are nobody's yet.
   uint64_t next = 0;
   std::map<uint64_t, Finding> results;
@@ -229,10 +232,15 @@ private:
 
 void Runner::run() {
   next = firstSeed;
-  unsigned count =
+  unsigned threads =
       jobs ? unsigned(jobs) : std::max(1u, std::thread::hardware_concurrency());
+  chunk = kMostOfChild;
+  // Each gets some, so that all end at about the same time.
+  if (threads > 1)
+    chunk = std::clamp<uint64_t>((last - next) / (4 * uint64_t(threads)), 1,
+                                 kMostOfChild);
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < count; ++i)
+  for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([this] { work(); });
   work();
   for (std::thread &other : others)
@@ -248,7 +256,7 @@ void Runner::work() {
     {
       std::lock_guard<std::mutex> lock(mutex);
       begin = next;
-      end = next = std::min<uint64_t>(begin + kChunk, last);
+      end = next = std::min<uint64_t>(begin + chunk, last);
     }
     if (begin >= end)
       return;
@@ -274,7 +282,7 @@ void Runner::report(uint64_t begin, uint64_t end, const Finding &finding) {
     ++totals.failed;
     handleFinding(end - 1, backend, finding, registry);
   }
-  if (!quiet && (end - firstSeed) % 1000 < kChunk)
+  if (!quiet && (end - firstSeed) / 1000 != (begin - firstSeed) / 1000)
     llvm::outs() << backend << ": seed " << end - 1 << ", " << totals.failed
                  << " failed\n";
 }
@@ -286,11 +294,13 @@ uint64_t Runner::runChunk(uint64_t begin, uint64_t end, Finding &finding) {
       [&](llvm::function_ref<void(StringRef)> report) {
         mlir::MLIRContext context(registry,
                                   mlir::MLIRContext::Threading::DISABLED);
+        PassManagers passManagers;
         for (uint64_t seed = begin; seed < end; ++seed) {
           Choices choices = getChoices(seed);
           RandomProgram program = makeProgram(choices, getFamily(backend));
           CheckTimes times;
-          Finding found = checkProgram(program, backend, context, &times);
+          Finding found =
+              checkProgram(program, backend, context, &times, &passManagers);
           std::string line;
           llvm::raw_string_ostream(line)
               << llvm::format("%.3f %.3f %.3f %.3f ", times.parse,

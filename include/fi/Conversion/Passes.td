@@ -101,6 +101,35 @@ def FIConvertToLLVM : Pass<"fi-convert-to-llvm", "::mlir::LLVM::LLVMFuncOp"> {
   ];
 }
 
+def FIConvertHostToLLVM : Pass<"fi-convert-host-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert what is left in functions for a CPU to the llvm dialect";
+  let description = [{
+    Functions, memory, loops, arithmetic and vectors of any number of dimensions: vectors
+    and views of memory are taken apart by a greedy rewrite, then everything is converted
+    in one walk, which costs less than a pass for each dialect. Patterns are made once for
+    a pass, also if it runs on many modules.
+
+    Precondition: none. Numeric effect: none.
+
+    ```mlir
+    func.func @twice(%m: memref<?xf32>, %i: index) {
+      %x = vector.load %m[%i] : memref<?xf32>, vector<8xf32>
+      %y = arith.addf %x, %x : vector<8xf32>
+      vector.store %y, %m[%i] : memref<?xf32>, vector<8xf32>
+      return
+    }
+    ```
+    becomes an llvm.func of llvm.load, llvm.fadd and llvm.store.
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::affine::AffineDialect",
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"
+  ];
+}
+
 def FIRaiseAttention : Pass<"fi-raise-attention"> {
   let summary = "Find attention in tensor code and write it as fi.attention";
   let description = [{

@@ -27,6 +27,8 @@
 
 namespace fi {
 
+class PassManagers;
+
 enum class SplitChoice { Default, Balanced, Fixed, None };
 
 /// Parses `default`, `balanced`, `fixed:N` or `none`.
@@ -42,6 +44,7 @@ struct ExecutorOptions {
   /// As of cpu::CompileOptions.
   unsigned optLevel = 2;
   bool sideBySide = true, verifyEach = true;
+  PassManagers *passManagers = nullptr;
   /// Reference only: evaluate these rows and heads.
   std::optional<std::vector<RowAndHead>> onlyRows;
 };

@@ -18,6 +18,10 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+namespace fi {
+class PassManagers;
+} // namespace fi
+
 namespace fi::fuzz {
 
 /// What is wrong with a program; empty if nothing is. The kind is one word, and
@@ -35,9 +39,11 @@ struct CheckTimes {
 /// The family of a backend's name.
 Family getFamily(llvm::StringRef backend);
 
-/// Of a program that parses; checks its printed forms too.
+/// Of a program that parses; checks its printed forms too. Pass managers are of
+/// the context, for the next program.
 Finding checkProgram(const RandomProgram &program, llvm::StringRef backend,
-                     mlir::MLIRContext &context, CheckTimes *times = nullptr);
+                     mlir::MLIRContext &context, CheckTimes *times = nullptr,
+                     PassManagers *passManagers = nullptr);
 
 /// What came of a child.
 struct Child {

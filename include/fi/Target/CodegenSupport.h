@@ -14,11 +14,16 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class OpPassManager;
+class PassManager;
 } // namespace mlir
 
 namespace fi {
@@ -46,12 +51,31 @@ private:
 /// An error with the location of an op, reported to the context as well.
 llvm::Error makeError(mlir::Operation *op, const llvm::Twine &text);
 
+/// Pass managers that have run, with the patterns that their passes made: for
+/// who compiles many programs in one context, which must outlive this. Several
+/// threads may use one at once.
+class PassManagers {
+public:
+  PassManagers();
+  ~PassManagers();
+
+  /// One with these passes that nobody uses, or null.
+  std::unique_ptr<mlir::PassManager> take(llvm::StringRef passes);
+  void giveBack(llvm::StringRef passes,
+                std::unique_ptr<mlir::PassManager> manager);
+
+private:
+  std::mutex mutex;
+  llvm::StringMap<std::vector<std::unique_ptr<mlir::PassManager>>> unused;
+};
+
 /// Runs the passes that `build` adds; their errors come back. Builds with
 /// checks verify what each pass makes, unless told otherwise; all verify what
-/// the last one makes.
+/// the last one makes. Managers are taken from `managers` and kept there, if
+/// it is given.
 llvm::Error runPasses(mlir::ModuleOp module,
                       llvm::function_ref<void(mlir::OpPassManager &)> build,
-                      bool verifyEach = true);
+                      bool verifyEach = true, PassManagers *managers = nullptr);
 
 } // namespace fi
 

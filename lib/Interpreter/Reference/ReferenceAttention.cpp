@@ -153,6 +153,38 @@ void fi::reference::addSink(const Normaliser &normaliser, double logit,
 
 namespace {
 
+/// Rows of keys or values of one request as they were read, since all rows of
+/// the query read them again. Of long requests none are kept.
+class RowCache {
+public:
+  void begin(int64_t newRequest, int64_t heads, int64_t newLength,
+             int64_t newDim) {
+    if (request == newRequest)
+      return;
+    request = newRequest;
+    length = newLength;
+    dim = newDim;
+    isKept = heads * length * dim <= kMost;
+    isKnown.assign(isKept ? heads * length : 0, false);
+    rows.resize(isKept ? heads * length * dim : dim);
+  }
+  /// Where a row is, or where it is to be read to, as `isThere` says.
+  MutableArrayRef<double> get(int64_t head, int64_t row, bool &isThere) {
+    int64_t at = isKept ? head * length + row : 0;
+    isThere = isKept && isKnown[at];
+    if (isKept)
+      isKnown[at] = true;
+    return MutableArrayRef(rows).slice(at * dim, dim);
+  }
+
+private:
+  static constexpr int64_t kMost = int64_t(1) << 22;
+  int64_t request = -1, length = 0, dim = 0;
+  bool isKept = false;
+  std::vector<double> rows;
+  std::vector<bool> isKnown;
+};
+
 class Evaluation {
 public:
   Evaluation(AttentionOp op, const AttentionOperands &in, std::string &text)
@@ -175,11 +207,11 @@ private:
                      int64_t block, ArrayRef<double> query, int64_t begin,
                      int64_t end, Partial &part);
   void readKey(int64_t request, int64_t head, int64_t key,
-               std::vector<double> &into);
+               MutableArrayRef<double> columns);
   bool prepareForeign(Attribute attr);
   bool isVisible(Attribute mask, ArrayRef<Scalar> arguments, bool &visible);
   bool transform(RegionFunction &region, int64_t request, int64_t head,
-                 int64_t position, std::vector<double> &x);
+                 int64_t position, MutableArrayRef<double> x);
   bool regionError(const RegionFunction &region) {
     return error("failed in a region: " + Twine(region.getError()) +
                  " [BAT11]");
@@ -190,6 +222,7 @@ private:
   const ViewValue &view;
   BatchError error;
   RegionFunction queryRegion, keyRegion, scoreRegion, maskRegion;
+  RowCache keys, values;
   /// Attributes without a meaning of their own here, as ops.
   std::vector<std::unique_ptr<Block>> foreignBlocks;
   llvm::DenseMap<Attribute, std::unique_ptr<RegionFunction>> foreign;
@@ -299,7 +332,7 @@ bool Evaluation::isVisible(Attribute mask, ArrayRef<Scalar> arguments,
 
 bool Evaluation::transform(RegionFunction &region, int64_t request,
                            int64_t head, int64_t position,
-                           std::vector<double> &x) {
+                           MutableArrayRef<double> x) {
   if (!region)
     return true;
   return transformPairs(region, *op.getPairing(), x.size(), request, head,
@@ -309,8 +342,7 @@ bool Evaluation::transform(RegionFunction &region, int64_t request,
 
 /// A key's row, the tail's columns behind the others.
 void Evaluation::readKey(int64_t request, int64_t head, int64_t key,
-                         std::vector<double> &into) {
-  MutableArrayRef<double> columns(into);
+                         MutableArrayRef<double> columns) {
   size_t tail = op.getViewType().getTailDim();
   view.readRow(KVPart::Keys, request, head, key, columns.drop_back(tail));
   if (tail)
@@ -321,7 +353,12 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
                                int64_t block, ArrayRef<double> query,
                                int64_t begin, int64_t end, Partial &part) {
   int64_t kvHead = head / op.getGroup();
-  std::vector<double> scores, key(query.size()), value(dim);
+  int64_t length = view.lengths[request];
+  int64_t heads = op.getViewType().getKVHeads();
+  keys.begin(request, heads, length, query.size());
+  values.begin(request, heads, length, dim);
+  bool isThere;
+  std::vector<double> scores;
   std::vector<int64_t> visibleKeys;
   for (int64_t j = begin; j < end; ++j) {
     // Positions wrap like the regions' arithmetic.
@@ -348,9 +385,12 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
     if (!visible)
       continue;
 
-    readKey(request, kvHead, j, key);
-    if (!transform(keyRegion, request, kvHead, keyPosition, key))
-      return false;
+    MutableArrayRef<double> key = keys.get(kvHead, j, isThere);
+    if (!isThere) {
+      readKey(request, kvHead, j, key);
+      if (!transform(keyRegion, request, kvHead, keyPosition, key))
+        return false;
+    }
     if (op.getPairing())
       part.keyNorm = std::max(part.keyNorm, normOf(key));
     double product = 0;
@@ -387,7 +427,9 @@ bool Evaluation::evaluatePiece(int64_t request, int64_t head, int64_t position,
   for (auto [weight, j] : llvm::zip(scores, visibleKeys)) {
     if (weight == 0)
       continue;
-    view.readRow(KVPart::Values, request, kvHead, j, value);
+    MutableArrayRef<double> value = values.get(kvHead, j, isThere);
+    if (!isThere)
+      view.readRow(KVPart::Values, request, kvHead, j, value);
     for (int64_t d = 0; d < dim; ++d)
       part.output[d] += weight * value[d];
     if (isAdditive)

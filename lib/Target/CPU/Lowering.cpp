@@ -35,7 +35,8 @@ ParallelContext::~ParallelContext() {
 static llvm::Error runStage(ModuleOp module, StringRef name,
                             const CompileOptions &options,
                             llvm::function_ref<void(OpPassManager &)> build) {
-  if (llvm::Error error = runPasses(module, build, options.verifyEach))
+  if (llvm::Error error =
+          runPasses(module, build, options.verifyEach, options.passManagers))
     return error;
   if (options.observe)
     options.observe(name, module);

@@ -110,19 +110,55 @@ llvm::Error fi::makeError(Operation *op, const llvm::Twine &text) {
   return errors.take();
 }
 
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+PassManagers::PassManagers() = default;
+PassManagers::~PassManagers() = default;
+
+std::unique_ptr<PassManager> PassManagers::take(StringRef passes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = unused.find(passes);
+  if (found == unused.end() || found->second.empty())
+    return nullptr;
+  auto manager = std::move(found->second.back());
+  found->second.pop_back();
+  return manager;
+}
+
+void PassManagers::giveBack(StringRef passes,
+                            std::unique_ptr<PassManager> manager) {
+  std::lock_guard<std::mutex> lock(mutex);
+  unused[passes].push_back(std::move(manager));
+}
+
 llvm::Error fi::runPasses(ModuleOp module,
                           llvm::function_ref<void(OpPassManager &)> build,
-                          bool verifyEach) {
+                          bool verifyEach, PassManagers *managers) {
   LastError errors(module.getContext());
-  PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  build(pm);
+  auto pm = std::make_unique<PassManager>(module.getContext(),
+                                          ModuleOp::getOperationName());
+  build(*pm);
 #ifndef FI_ENABLE_ASSERTS
   // After each pass is for those who write passes: it takes a fifth of the
   // time.
   verifyEach = false;
 #endif
-  pm.enableVerifier(verifyEach);
-  if (failed(pm.run(module)) || failed(verify(module)))
+  // The passes with their options name a manager: making them is cheap, and
+  // their patterns are made when they first run.
+  std::string passes;
+  if (managers) {
+    llvm::raw_string_ostream os(passes);
+    os << verifyEach << ' ';
+    pm->printAsTextualPipeline(os);
+    if (auto known = managers->take(passes))
+      pm = std::move(known);
+  }
+  pm->enableVerifier(verifyEach);
+  if (failed(pm->run(module)) || failed(verify(module)))
     return errors.take();
+  if (managers)
+    managers->giveBack(passes, std::move(pm));
   return llvm::Error::success();
 }

@@ -61,7 +61,8 @@ private:
 
   llvm::Error runStage(StringRef name,
                        llvm::function_ref<void(OpPassManager &)> build) {
-    if (llvm::Error error = runPasses(*module, build))
+    if (llvm::Error error =
+            runPasses(*module, build, options.verifyEach, options.passManagers))
       return error;
     if (options.observe)
       options.observe(name, *module);

@@ -23,6 +23,10 @@
 #include <memory>
 #include <string>
 
+namespace fi {
+class PassManagers;
+} // namespace fi
+
 namespace fi::cpu {
 
 using fi::CacheOptions;
@@ -40,6 +44,8 @@ struct CompileOptions {
   bool sideBySide = true;
   /// Whether builds with checks verify what each pass makes.
   bool verifyEach = true;
+  /// Of the module's context, if many programs are compiled in it.
+  PassManagers *passManagers = nullptr;
 };
 
 /// Milliseconds spent, for `--timing` and benchmarks. Kernels are compiled in

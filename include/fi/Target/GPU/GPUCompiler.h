@@ -24,6 +24,10 @@
 #include <string>
 #include <vector>
 
+namespace fi {
+class PassManagers;
+} // namespace fi
+
 namespace fi::gpu {
 
 struct CompileOptions {
@@ -34,6 +38,10 @@ struct CompileOptions {
   /// "nvvm"), for dumps. May be null; if not, nothing comes from the cache.
   std::function<void(llvm::StringRef stage, mlir::ModuleOp)> observe;
   CacheOptions cache;
+  /// Whether builds with checks verify what each pass makes.
+  bool verifyEach = true;
+  /// Of the module's context, if many programs are compiled in it.
+  PassManagers *passManagers = nullptr;
 };
 
 /// Milliseconds spent.
