@@ -164,6 +164,11 @@ private:
   void emitMatrixPhase(Phases &phases, int phase);
   void emitMatrixLoop(ArrayRef<Value> roots);
   Value gatherVector(GatherOp op, ArrayRef<Value> indices);
+  Value gatherRun(GatherOp op, ArrayRef<Value> indices);
+  Value gatherUnless(GatherOp op, ArrayRef<Value> indices, Value condition,
+                     llvm::function_ref<Value()> make);
+  /// Of a vector, or what all lanes have.
+  Value laneOf(Value value, int64_t lane);
   Value gatherEach(GatherOp op, ArrayRef<Value> indices);
   /// A loop whose body is built with the induction variable.
   void loop(Value lower, Value upper, int64_t step,

@@ -73,6 +73,9 @@ ArrayAttr chooseForCPU(AttentionOp op, TargetAttr target) {
     nr = 2;
     keys = kTiledKeys;
     rows = kTiledRows;
+  } else if (op.getPairing()) {
+    // Keys are transformed anew for each tile of rows.
+    rows = kTiledRows / mr * mr;
   }
   auto many = ScheduleAttr::get(op.getContext(), rows, keys, mr, nr, lanes,
                                 /*maxRows=*/0, /*stream=*/0);
