@@ -130,8 +130,8 @@ public:
   void *data;
 };
 
-// The next two reserve more addresses than a machine may let a process have (a
-// limit on address space, no overcommitment): they are skipped there, as
+// The next tests reserve more addresses than a machine may let a process have
+// (a limit on address space, no overcommitment): they are skipped there, as
 // nothing smaller reaches offsets beyond 32 bits.
 
 // Pages whose elements lie beyond 2^32 of a pool, in number and in bytes.
@@ -175,6 +175,61 @@ TEST(FieldTest, PagesFarApart) {
     });
     test.check();
   }
+}
+
+// The same of latents and of tails, which have tables in common.
+TEST(FieldTest, LatentPagesFarApart) {
+  AttentionText text = small();
+  text.kvHeads = 1;
+  text.group = 4;
+  text.valueDim = 32;
+  text.tailDim = 8;
+  constexpr int64_t kPages = 3000, kStride = int64_t(1) << 21;
+  Reserved latents(kPages * kStride * 4), tails(kPages * kStride * 4);
+  if (latents.data == MAP_FAILED || tails.data == MAP_FAILED)
+    GTEST_SKIP() << "no address space of " << latents.bytes << " bytes";
+  std::vector<int64_t> pages = {2999, 0, 2100, 1024};
+  Case test(text.get(), {});
+  test.give("qo", integers({0, 3, 4}))
+      .give("indptr", integers({0, 3, 4}))
+      .give("pages", integers(pages))
+      .give("last", integers({5, 16}));
+  test.adjust([&](const Signature &signature, std::vector<HostValue> &given) {
+    for (auto [name, memory, dim] :
+         {std::tuple("k", latents.data, 32), std::tuple("v", tails.data, 8)}) {
+      llvm::SmallVector<int64_t> strides = {kStride, dim, 1};
+      HostTensor pool(DType::F32, {kPages, 16, dim}, memory, strides);
+      for (int64_t page : pages)
+        for (int64_t slot = 0; slot < 16; ++slot)
+          for (int64_t d = 0; d < dim; ++d)
+            pool.setFloat({page, slot, d},
+                          std::sin(double(page * 7 + slot * 31 + d) + dim));
+      given[signature.find(name)] = pool;
+    }
+  });
+  test.check();
+}
+
+// More elements between the first row of a norm and its last than 2^32.
+TEST(FieldTest, NormsOfRowsFarApart) {
+  constexpr int64_t kRows = 3000, kStride = int64_t(1) << 21;
+  Reserved rows(kRows * kStride * 4);
+  if (rows.data == MAP_FAILED)
+    GTEST_SKIP() << "no address space of " << rows.bytes << " bytes";
+  std::string type = "tensor<?x1x64xf32>";
+  Case test("fi.program @norm run(%x: " + type + ") -> (" + type +
+                ") {\n  %y = fi.rms_norm %x eps(1.0e-6) : " + type + " -> " +
+                type + "\n  fi.return %y : " + type + "\n}\n",
+            {{kRows, 0}});
+  test.adjust([&](const Signature &, std::vector<HostValue> &given) {
+    llvm::SmallVector<int64_t> strides = {kStride, 64, 1};
+    HostTensor x(DType::F32, {kRows, 1, 64}, rows.data, strides);
+    for (int64_t row = 0; row < kRows; ++row)
+      for (int64_t d = 0; d < 64; ++d)
+        x.setFloat({row, 0, d}, std::sin(double(row * 7 + d)));
+    given[0] = x;
+  });
+  test.check({{1}, {3}});
 }
 
 // Tokens of a ragged view whose rows lie far apart.

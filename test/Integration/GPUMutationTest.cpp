@@ -17,12 +17,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EmulatedExecutor.h"
+#include "PTXMutations.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/StringRef.h"
-#include <algorithm>
-#include <gtest/gtest-spi.h>
 
 using namespace fi;
 using namespace fi::test;
@@ -37,14 +34,10 @@ struct Program {
 };
 void PrintTo(const Program &program, std::ostream *os) { *os << program.name; }
 
-/// Where a statement is, from its first character to behind its semicolon.
-struct Statement {
-  size_t begin, end;
-};
-
-class GPUMutations : public testing::TestWithParam<Program> {
+class GPUMutations : public PTXMutations,
+                     public testing::WithParamInterface<Program> {
 protected:
-  std::string text() {
+  void SetUp() override {
     AttentionText text;
     text.target = "#fi.target<sm_80>";
     text.query = text.keys = text.values = text.output = "f16";
@@ -52,93 +45,8 @@ protected:
     text.group = 2;
     text.clauses = std::string("mask(#fi.causal) schedules([") +
                    GetParam().schedule + "])";
-    return text.get();
+    compile(text.get(), GetParam().requests, GetParam().plan);
   }
-
-  void SetUp() override {
-    // What is as it was made must run.
-    Case right(text(), GetParam().requests);
-    right
-        .on([&](mlir::ModuleOp module)
-                -> llvm::Expected<std::unique_ptr<Executor>> {
-          auto made = compileForEmulator(module);
-          if (!made)
-            return made.takeError();
-          compiled = std::move(*made);
-          return loadIntoEmulator(compiled);
-        })
-        .check({GetParam().plan});
-    ASSERT_TRUE(right.isGood());
-    ptx = compiled.ptx;
-    ASSERT_FALSE(ptx.empty());
-  }
-
-  std::vector<Statement> find(llvm::StringRef what) {
-    std::vector<Statement> found;
-    for (size_t at = 0; (at = ptx.find(what.str(), at)) != std::string::npos;) {
-      size_t end = ptx.find(';', at) + 1;
-      found.push_back({at, end});
-      at = end;
-    }
-    return found;
-  }
-
-  /// What a run of changed PTX says; empty if results are right.
-  std::string failureOf(const std::string &changed) {
-    gpu::CompiledPackage broken = compiled;
-    broken.ptx = changed;
-    testing::TestPartResultArray failures;
-    {
-      testing::ScopedFakeTestPartResultReporter reporter(
-          testing::ScopedFakeTestPartResultReporter::
-              INTERCEPT_ONLY_CURRENT_THREAD,
-          &failures);
-      Case(text(), GetParam().requests)
-          .on([&](mlir::ModuleOp) { return loadIntoEmulator(broken); })
-          .check({GetParam().plan});
-    }
-    std::string all;
-    for (int i = 0; i < failures.size(); ++i)
-      all += failures.GetTestPartResult(i).message();
-    return all;
-  }
-
-  /// Breaks statements with `what`, each on its own, by `change`: all, or as
-  /// many as a test has time for. At least `least` of them must be reported in
-  /// one of these words.
-  void expectReports(llvm::StringRef what, unsigned least,
-                     llvm::ArrayRef<const char *> words,
-                     llvm::function_ref<std::string(llvm::StringRef)> change,
-                     bool mayBeWrong = false) {
-    std::vector<Statement> all = find(what);
-    unsigned reported = 0;
-    for (size_t k = 0, step = all.size() / 16 + 1; k < all.size(); k += step) {
-      Statement s = all[k];
-      std::string statement = ptx.substr(s.begin, s.end - s.begin);
-      std::string changed = ptx;
-      changed.replace(s.begin, s.end - s.begin, change(statement));
-      std::string failure = failureOf(changed);
-      if (failure.empty())
-        continue;
-      size_t line =
-          1 + size_t(std::count(ptx.begin(), ptx.begin() + s.begin, '\n'));
-      SCOPED_TRACE(statement + " at PTX line " + std::to_string(line) + ": " +
-                   failure);
-      bool named = std::any_of(words.begin(), words.end(), [&](auto *word) {
-        return llvm::StringRef(failure).contains(word);
-      });
-      reported += named;
-      EXPECT_TRUE(named || mayBeWrong);
-      // The line of the PTX, and of the program that it was made of.
-      if (named)
-        EXPECT_TRUE(llvm::StringRef(failure).contains("at PTX line ") &&
-                    llvm::StringRef(failure).contains("\n    from "));
-    }
-    EXPECT_GE(reported, least) << what.str() << ", of " << all.size();
-  }
-
-  gpu::CompiledPackage compiled;
-  std::string ptx;
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -155,21 +63,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {{1, 300}, {1, 200}},
                 {4, SplitChoice::Fixed, 64}}),
     [](const auto &info) { return std::string(info.param.name); });
-
-/// An address, which ends at `end`, some bytes further.
-std::string shift(llvm::StringRef statement, size_t end, int64_t bytes) {
-  llvm::StringRef head = statement.substr(0, end), tail = statement.substr(end);
-  size_t plus = head.rfind('+'), open = head.rfind('[');
-  if (plus != llvm::StringRef::npos && plus > open) {
-    int64_t was = 0;
-    head.substr(plus + 1).getAsInteger(10, was);
-    bytes += was;
-    head = head.substr(0, plus);
-  }
-  return (head + "+" + llvm::Twine(bytes) + tail).str();
-}
-
-std::string nothing(llvm::StringRef) { return ""; }
 
 TEST_P(GPUMutations, Barriers) {
   bool isDecode = GetParam().requests[0].rows == 1;

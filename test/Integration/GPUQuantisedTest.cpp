@@ -92,6 +92,11 @@ TEST(GPUQuantisedCodes, Small) {
       }
 }
 
+TEST(GPUQuantisedFaults, OfTheField) {
+  checkQuantisedFaults([](Case &test) { test.on(on("sm_80")); },
+                       /*manyKeys=*/700, plans());
+}
+
 TEST(GPUQuantisedAppend, Emulated) {
   for (const char *codes : {"f8E4M3FN", "f8E5M2", "i8"})
     for (const char *scales : {"tensor", "token"}) {

@@ -57,6 +57,10 @@ TEST(Quantised4, Append) {
     }
 }
 
+TEST(QuantisedFaults, OfTheField) {
+  checkQuantisedFaults([](Case &) {}, /*manyKeys=*/8192, everyPlan());
+}
+
 /// Numbers of the smallest and of the largest exponents.
 TEST(Quantised8, EveryCode) {
   for (const char *type : {"f8E4M3FN", "f8E5M2", "i8"})

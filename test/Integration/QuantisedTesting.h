@@ -12,7 +12,7 @@
 #ifndef FI_TEST_INTEGRATION_QUANTISEDTESTING_H
 #define FI_TEST_INTEGRATION_QUANTISEDTESTING_H
 
-#include "IntegrationTesting.h"
+#include "SharingCases.h"
 #include "fi/Support/Random.h"
 
 namespace fi::test {
@@ -29,6 +29,8 @@ struct Quantised {
   /// Of a view of latents; whether the query is two operands.
   int64_t tailDim = 0;
   bool isQuerySplit = false;
+  /// Scales are parts of wider memory, among what is no number.
+  bool hasWideScales = false;
 
   std::string getName() const {
     std::string name = query + "_" + keys + keyScales + "_" + values +
@@ -95,8 +97,9 @@ inline void checkQuantised(const Quantised &with,
     if (scales == "tensor" || scales == "nvfp4")
       test.giveNumber(name, name[0] == 'k' ? 0.021 : 0.037);
   prepare(test);
+  std::vector<HostTensor> kept;
   // Codes as large as their type has, made smaller by scales.
-  test.adjust([](const Signature &signature, std::vector<HostValue> &inputs) {
+  test.adjust([&](const Signature &signature, std::vector<HostValue> &inputs) {
     for (const char *name : {"k", "v"}) {
       int argument = signature.find(name);
       if (argument < 0)
@@ -134,8 +137,50 @@ inline void checkQuantised(const Quantised &with,
         shape.assign(sizes.begin(), sizes.end() - 1);
       inputs[argument] = HostValue(makeScales(shape, deriveSeed(9, name)));
     }
+    if (!with.hasWideScales)
+      return;
+    for (const char *name : {"ks", "vs", "kb", "vb"}) {
+      int argument = signature.find(name);
+      if (argument < 0 || inputs[argument].getKind() != HostValue::Kind::Tensor)
+        continue;
+      HostTensor narrow = inputs[argument].getTensor();
+      llvm::SmallVector<int64_t> factors(narrow.getRank(), 2);
+      inputs[argument] = HostValue(spread(narrow, factors, kept));
+    }
   });
   test.check(plans);
+}
+
+/// What caches of codes were wrong at elsewhere (docs/faults.md), on a backend:
+/// windows that end anywhere in a tile, scales that do not lie together, and
+/// one row over many keys with splits.
+inline void checkQuantisedFaults(llvm::function_ref<void(Case &)> prepare,
+                                 int64_t manyKeys,
+                                 llvm::ArrayRef<Planned> plans) {
+  for (int64_t window : {1, 15, 16, 17, 64, 100}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    Quantised with = {"bf16", "f8E4M3FN", "f8E4M3FN", "tensor", "head"};
+    with.clauses =
+        "mask(#fi.causal, #fi.window<left = " + std::to_string(window - 1) +
+        ">)";
+    with.requests = {{1, 130}, {40, 70}, {3, 3}};
+    checkQuantised(with, prepare, plans);
+  }
+  for (auto [codes, scales] :
+       {std::pair("i8", "token"), std::pair("f8E4M3FN", "page"),
+        std::pair("f4E2M1FN", "nvfp4"), std::pair("f4E2M1FN", "mxfp4")}) {
+    SCOPED_TRACE(std::string("wide scales per ") + scales);
+    Quantised with = {"bf16", codes, codes, scales, scales};
+    with.requests = {{1, 130}, {40, 70}};
+    with.hasWideScales = true;
+    checkQuantised(with, prepare, plans);
+  }
+  for (const char *scales : {"nvfp4", "mxfp4"}) {
+    SCOPED_TRACE(std::string("many keys, ") + scales);
+    Quantised with = {"bf16", "f4E2M1FN", "f4E2M1FN", scales, scales};
+    with.requests = {{1, manyKeys}};
+    checkQuantised(with, prepare, plans);
+  }
 }
 
 /// New tokens, from what rounds to nothing to what is large; some rows are 0.
