@@ -90,10 +90,11 @@ MlirModule fiModuleParse(MlirContext context, MlirStringRef text,
     diagnostics.fail(std::move(error));
     return MlirModule{nullptr};
   }
-  // MLIR takes a null pointer for where an editor completes.
+  // MLIR's lexer reads on to a character that ends a name, and takes a null
+  // pointer for where an editor completes.
+  std::string terminated = unwrap(text).str();
   auto module =
-      parseSourceString<ModuleOp>(text.length ? unwrap(text) : StringRef(""),
-                                  unwrap(context), unwrap(name));
+      parseSourceString<ModuleOp>(terminated, unwrap(context), unwrap(name));
   if (!module)
     diagnostics.fail(
         createStringError("'" + unwrap(name) + "' is not a valid program"));

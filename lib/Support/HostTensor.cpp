@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 using namespace fi;
 
@@ -215,8 +216,16 @@ int64_t fi::readInteger(const void *address, DType type) {
   case DType::I1:
     return load<uint8_t>(address) != 0;
   default:
-    return static_cast<int64_t>(readFloat(address, type));
+    break;
   }
+  // Numbers may be any.
+  double number = readFloat(address, type);
+  if (std::isnan(number))
+    return 0;
+  if (number >= 0x1p63)
+    return std::numeric_limits<int64_t>::max();
+  return number < -0x1p63 ? std::numeric_limits<int64_t>::min()
+                          : static_cast<int64_t>(number);
 }
 
 void fi::writeInteger(void *address, DType type, int64_t value) {

@@ -103,6 +103,18 @@ static void testErrors(void) {
   printf("%s, %d seen: %s\n", mlirModuleIsNull(bad) ? "null" : "module",
          errorsSeen, fiGetLastError());
 
+  /* A text ends where its length says, whatever lies behind it.
+   * CHECK: null: 'cut' is not a valid program
+   * CHECK-NEXT: {{.*}}error: unknown attribute `casual` in dialect `fi`
+   */
+  const char *longer = "module attributes {a = #fi.casualAndMore} {}";
+  bad = fiModuleParse(
+      context,
+      mlirStringRefCreate(longer, strlen(longer) - strlen("AndMore} {}")),
+      string("cut"));
+  printf("%s: %s\n", mlirModuleIsNull(bad) ? "null" : "module",
+         fiGetLastError());
+
   /* No text is a module without programs, wherever it does not lie. */
   MlirModule empty =
       fiModuleParse(context, mlirStringRefCreate(NULL, 0), string("empty"));

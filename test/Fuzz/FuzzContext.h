@@ -75,8 +75,7 @@ struct FuzzContext {
       note(lastError);
       return nullptr;
     }
-    return mlir::parseSourceString<mlir::ModuleOp>(
-        text.empty() ? llvm::StringRef("") : text, &context);
+    return mlir::parseSourceString<mlir::ModuleOp>(text.str(), &context);
   }
 
   mlir::MLIRContext context;

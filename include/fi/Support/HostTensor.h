@@ -59,6 +59,7 @@ void writeSaturated(void *address, DType type, double value);
 double readFloat4(int64_t code);
 /// The nearest one, ties to even, the largest of what is beyond; a NaN is 0.
 int64_t toFloat4(double value);
+/// Of a float the whole part, the nearest one that there is; 0 of a NaN.
 int64_t readInteger(const void *address, DType type);
 void writeInteger(void *address, DType type, int64_t value);
 

@@ -13,6 +13,13 @@
 #include <chrono>
 #include <mutex>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define FI_HAS_LEAK_CHECKS
+#endif
+#endif
+
 using namespace mlir;
 using namespace fi;
 
@@ -71,12 +78,24 @@ unsigned FatalErrorScope::users = 0;
 
 } // namespace
 
+namespace {
+#ifdef FI_HAS_LEAK_CHECKS
+/// What LLVM has when it gives up is lost, whoever looks for leaks.
+using LossScope = __lsan::ScopedDisabler;
+#else
+struct LossScope {
+  ~LossScope() {}
+};
+#endif
+} // namespace
+
 llvm::Error fi::runSafely(StringRef what,
                           llvm::function_ref<llvm::Error()> function) {
   // Not in the closure: it is left by a jump if LLVM gives up.
   std::optional<llvm::Error> error;
   std::string reason;
   FatalErrorScope scope(reason);
+  LossScope loss;
   llvm::CrashRecoveryContext recovery;
   if (recovery.RunSafely([&] { error.emplace(function()); }))
     return std::move(*error);
