@@ -68,6 +68,10 @@ TYPES = [
     ("nvfp4", "q.element=1,codes=1,k.blocks=1,k.dim=1", r"block_scaled<f4E2M1FN, 16"),
     ("mxfp4", "q.element=3,codes=1,k.blocks=2,k.dim=5", r"block_scaled<f4E2M1FN, 32"),
 ]
+# Two rows behind 31 keys, of grouped heads, by small schedules, and, where there may be two
+# requests, a prompt.
+BATCH = "kv.heads=1,group=1,request[0].keys=11,request[0].rows=4,schedule=1,gpu.schedule=1"
+PROMPT = "request.count=1,request[1].keys=7,request[1].prompt=1"
 # What the generator does not draw: layout, variant, type (each a pattern), a mark.
 CODES = r"^(f8|i8|nvfp4|mxfp4)"
 OTHERS = [
@@ -85,9 +89,11 @@ INTRODUCTION = """# Layouts, variants and types
 Every layout with every variant and every type of keys and values, as programs of
 [fi-fuzz-programs](fuzzing.md) that have what the cell says and all else the simplest, on
 the CPU, in the interpreter of level 2 and on an emulated sm_80, compared with the
-reference. `scripts/make_variant_matrix.py` makes this page; `--check` runs a few cells of
-it, in the tests. Other targets are on [their page](target-matrix.md), what is between the
-cells is for [random programs](fuzzing.md).
+reference: two rows behind 31 keys and a prompt of 16, four query heads on two, small
+schedules (those that are chosen take longer to compile, and have tests of their own).
+`scripts/make_variant_matrix.py` makes this page; `--check` runs a few cells of it, in the
+tests. Other targets are on [their page](target-matrix.md), what is between the cells is for
+[random programs](fuzzing.md).
 
 x: all three agree with the reference. t: not drawn by the generator; the layout with the
 type, or with the variant, is in a test of its own (`layouts.test`, `AppendTransformTest`,
@@ -125,9 +131,11 @@ def main():
         for names in OTHERS:
             if all(re.search(p, n) for p, n in zip(names, (layout[0], variant[0], kind[0]))):
                 return names[3], None
-        choices = ",".join((layout[1], variant[1], kind[1]))
+        choices = ",".join((layout[1], variant[1], kind[1], BATCH))
+        if layout[0] != "contiguous":
+            choices += "," + PROMPT
         if variant[0] == "states merged":  # of two attentions, each with a view
-            own = [c for c in choices.split(",") if re.match(r"view|hnd|fused|two_|bsr|k\.[^d]|codes", c)]
+            own = [c for c in choices.split(",") if re.match(r"view|hnd|fused|two_|bsr|k\.[^d]|codes|schedule|gpu", c)]
             choices += "," + ",".join(f"a{n}.{c}" for n in (0, 1, 2) for c in own)
         problem = run(tool, choices, (layout[2], variant[2], kind[2]))
         return ("x", None) if problem is None else ("F", f"{choices}: {problem}")

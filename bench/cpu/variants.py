@@ -10,8 +10,8 @@
 Programs are those of the page, made larger: 32 heads on 8 of keys and values, dim 128, a
 prompt of 2048 tokens (a tree of 32 drafts behind 2048 keys for each of 16 requests, beside
 causal attention of the same batch). Each is measured in turns with plain causal attention of
-its batch, on one thread; what is printed is the ratio of their rates, by the tiles that the
-planner visits. Results are not compared with anything: the page's tests do that.
+its batch, on one thread; what is printed is the ratio of their rates, by the pairs of packed rows and
+keys in the tiles that the planner visits. Results are not compared with anything: the page's tests do that.
 
     bench/cpu/variants.py --run build/release/bin/fi-run [--type f32] [--only rope]
 """
@@ -171,30 +171,33 @@ def execute(run, program, repeat):
 
 
 def measure(run, program, repeat):
-    """Milliseconds of processor time of a run, and how many tiles were visited. Beside
-    other work this varies less than the time that passes; data and code are made once."""
+    """Milliseconds of processor time of a run, and how many pairs of rows and keys the
+    visited tiles have. Beside other work this varies less than the time that passes; data
+    and code are made once."""
     before, _ = execute(run, program, 1)
     after, text = execute(run, program, 1 + repeat)
     tiles = re.search(r"keys: (\d+) full tiles, (\d+) masked or partial", text)
-    if not tiles:
-        raise RuntimeError(f"{program.name}: no tiles in {text}")
-    return 1e3 * (after - before) / repeat, int(tiles[1]) + int(tiles[2])
+    bodies = re.findall(r"body '\w+': (\d+) items, tiles of (\d+) rows and (\d+) keys", text)
+    sizes = [int(rows) * int(keys) for items, rows, keys in bodies if int(items)]
+    if not tiles or len(sizes) != 1:
+        raise RuntimeError(f"{program.name}: expected tiles of one body in {text}")
+    return 1e3 * (after - before) / repeat, (int(tiles[1]) + int(tiles[2])) * sizes[0]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--run", required=True, help="fi-run")
     parser.add_argument("--type", choices=["bf16", "f16", "f32"], default="bf16")
-    parser.add_argument("--only", default="", help="variants whose name has this")
+    parser.add_argument("--only", default="", help="variants with one of these, comma separated, in their name")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         # Of kernels, so that no process but the first of each program compiles.
         os.environ["FI_CACHE_DIR"] = name + "/cache"
-        print(f"| variant | {options.type} | plain causal | visited tiles | rate, of plain causal |\n|---|---|---|---|---|")
+        print(f"| variant | {options.type} | plain causal | pairs in visited tiles | rate, of plain causal |\n|---|---|---|---|---|")
         for name, (program, plain) in make_programs(options.type, pathlib.Path(name)).items():
-            if options.only not in name:
+            if not any(one in name for one in options.only.split(",")):
                 continue
             own, other = [], []
             for one in (plain, program):
@@ -204,7 +207,7 @@ def main():
                 own.append(measure(options.run, program, options.repeat))
             time, reference = (statistics.median(t for t, _ in times) for times in (own, other))
             tiles, of = own[0][1], other[0][1]
-            print(f"| {name} | {time:.1f} ms | {reference:.1f} ms | {tiles} of {of} | "
+            print(f"| {name} | {time:.1f} ms | {reference:.1f} ms | {tiles / 1e6:.1f}, {of / 1e6:.1f} million | "
                   f"{reference / of / (time / tiles):.2f} |", flush=True)
     return 0
 
