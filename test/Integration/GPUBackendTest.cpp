@@ -241,7 +241,8 @@ TEST(EmulatedBackend, PaddingRowsAndFixedSplits) {
 /// one the first meeting is over before the next begins, and shared counters
 /// pass.
 TEST(EmulatedBackend, PiecesMeetInTrees) {
-  for (const char *shape : {"warps = 1, key_warps = 4", "warps = 2"}) {
+  for (const char *shape :
+       {"warps = 1, key_warps = 4", "warps = 2", "warps = 2, key_warps = 2"}) {
     SCOPED_TRACE(shape);
     AttentionText text = attention("f16");
     heads(32, 32, 1, 4)(text);

@@ -61,7 +61,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, "
                 "stages = 2, lanes = 4>",
                 {{1, 300}, {1, 200}},
-                {4, SplitChoice::Fixed, 64}}),
+                {4, SplitChoice::Fixed, 64}},
+        Program{"groups",
+                "#fi.schedule<tile_rows = 32, tile_keys = 16, warps = 2, "
+                "key_warps = 2, stages = 2, lanes = 4>",
+                {{1, 1300}, {2, 200}},
+                {4, SplitChoice::Fixed, 32}}),
     [](const auto &info) { return std::string(info.param.name); });
 
 TEST_P(GPUMutations, Barriers) {
@@ -86,11 +91,15 @@ TEST_P(GPUMutations, ShiftedLoads) {
   expectReports("ldmatrix", 8, {"misaligned", "out-of-bounds"},
                 [](llvm::StringRef s) { return shift(s, s.rfind(']'), 2); });
 }
-TEST_P(GPUMutations, FencesOfTheLastArriver) {
+TEST_P(GPUMutations, OrderOfArrivals) {
   bool isDecode = GetParam().requests[0].rows == 1;
   if (!isDecode)
     return; // nothing is split
-  expectReports("fence.acq_rel", 1, {"race"}, nothing);
+  for (const char *order : {"relaxed", "acquire", "release"})
+    expectReports("atom.acq_rel", 1, {"race"}, [&](llvm::StringRef s) {
+      size_t at = s.find("acq_rel");
+      return (s.substr(0, at) + order + s.substr(at + strlen("acq_rel"))).str();
+    });
 }
 
 //===----------------------------------------------------------------------===//

@@ -96,7 +96,8 @@ typedef void (*fi_cpu_kernel)(const int64_t *params, const fi_work *work,
  *                                      one for each slot, 0 before and after
  *   int64_t begin, int64_t end
  *
- * All pointers are memory of the device. The grid and the CTAs have one
+ * All pointers are memory of the device, `ranges` with room for `end` entries
+ * at least, which kernels may prefetch. The grid and the CTAs have one
  * dimension. CTA c does items begin + c, begin + c + gridDim.x, ... below end.
  */
 #define FI_GPU_TAIL_SLOTS 7

@@ -411,18 +411,29 @@ LogicalResult NVVMLowering::lowerLocate(LocateOp op) {
   auto view = cast<KVViewTypeInterface>(op.getView().getType());
   int64_t run = getRun(view, buffer, op.getKey());
   KVPart part = view.getPartOfTable(op.getTable().value_or(0));
+  SmallVector<Value> entries;
+  auto lookUp = [&] {
+    for (int64_t number = 0, end = countEntries(op); number < end; ++number) {
+      Value row = run ? i32(number * run) : chunkRow(chunks, number);
+      entries.push_back(
+          tableEntry(op.getView(), part, clampedKey(scalar(op.getKey()), row)));
+    }
+    // Where another lookup into such entries needs more.
+    entries.resize(type.getNumElements(), entries.back());
+  };
+  if (!logPointer && getGroups() > 1) {
+    // Without a branch, behind which the assembler would wait for the entries.
+    isLookedUp = scalar(op.getValid());
+    lookUp();
+    isLookedUp = Value();
+    map.map(op.getResult(), fromElements(entries));
+    return success();
+  }
   auto branch = scf::IfOp::create(b, loc, TypeRange{Type(type)},
                                   scalar(op.getValid()), true, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> entries;
-  for (int64_t number = 0, end = countEntries(op); number < end; ++number) {
-    Value row = run ? i32(number * run) : chunkRow(chunks, number);
-    entries.push_back(
-        tableEntry(op.getView(), part, clampedKey(scalar(op.getKey()), row)));
-  }
-  // Where another lookup into such entries needs more.
-  entries.resize(type.getNumElements(), entries.back());
+  lookUp();
   scf::YieldOp::create(b, loc, fromElements(entries));
   b.setInsertionPointToStart(branch.elseBlock());
   Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));

@@ -76,6 +76,7 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
     int64_t &count = entryCounts[op.getType()];
     count = std::max(count, countEntries(op));
   });
+  prefetchPlan();
   if (failed(initBarriers()))
     return failure();
   return lowerBlock(kernel.getBody().front());
@@ -209,6 +210,7 @@ LogicalResult NVVMLowering::lowerBlock(Block &block) {
 
 LogicalResult NVVMLowering::lowerOp(Operation *op) {
   loc = op->getLoc();
+  LaterRowsScope rows(*this, op);
   // Masks stay what they are by rows as long as they can.
   if (auto comparison = dyn_cast<arith::CmpIOp>(op);
       comparison && lowerComparison(comparison))
@@ -230,6 +232,10 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       lowered.pools.push_back(cast<BlockArgument>(pool).getArgNumber());
     for (Value table : view.getPages())
       lowered.pages.push_back(cast<BlockArgument>(table).getArgNumber());
+    return success();
+  }
+  if (auto from = dyn_cast<FromRowOp>(op)) {
+    lowerFromRow(from);
     return success();
   }
   if (auto item = dyn_cast<ItemOp>(op)) {
@@ -358,20 +364,6 @@ void NVVMLowering::barrier() {
                           Value());
 }
 
-/// Items that are all tiles of a memref's rows for all heads: their number says
-/// what is in them, so that nobody waits for them.
-void NVVMLowering::countRowItems(DenseI64ArrayAttr rows, Value number) {
-  int64_t argument = rows[0], heads = rows[1];
-  Value tile = heads == 1 ? number : divide(number, heads);
-  Value begin = mul(tile, schedule.getTileRows());
-  itemFields[Field::RowBegin] = begin;
-  Value left = sub(arguments[argument].sizes[0], begin);
-  left = arith::MaxSIOp::create(b, loc, left, index(0));
-  itemFields[Field::RowCount] = minimum(left, index(schedule.getTileRows()));
-  itemFields[Field::QBegin] = index(0);
-  itemFields[Field::KVHead] = heads == 1 ? index(0) : remainder(number, heads);
-}
-
 LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   auto cta = [&](Value number) -> Value {
     return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
@@ -393,16 +385,12 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
   itemPointer =
       LLVM::GEPOp::create(b, loc, globalPointer, b.getI8Type(), itemsPointer,
                           ArrayRef<LLVM::GEPArg>{offset});
-  // Kernels of rows alone have nothing else to wait for: all of it at once.
   itemFields.clear();
+  wordsOfItem.clear();
   if (auto rows = kernel->getAttrOfType<DenseI64ArrayAttr>(kRowItemsAttr))
     countRowItems(rows, items.getInductionVar());
-  else if (!op.getBody()
-                .walk([](ForKeysOp) { return WalkResult::interrupt(); })
-                .wasInterrupted())
-    for (Field field :
-         {Field::RowCount, Field::RowBegin, Field::QBegin, Field::KVHead})
-      itemFields[field] = itemField(field);
+  else
+    loadItemAtOnce();
   // Surplus items of a graph-safe plan have no rows (docs/abi.md).
   Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                     itemField(Field::RowCount), index(0));
@@ -450,9 +438,9 @@ Value NVVMLowering::loadRange(Value number, bool end) {
 }
 
 LogicalResult NVVMLowering::lowerForKeys(ForKeysOp op) {
-  Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
-  Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
-  Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
+  Value first = itemWord(offsetof(fi_item, range_begin), 32);
+  Value full = itemWord(offsetof(fi_item, full_ranges), 32);
+  Value partial = itemWord(offsetof(fi_item, partial_ranges), 32);
   Value middle = add(first, full);
   Value lower = op.getPart() == Part::Partial ? middle : first;
   Value upper = op.getPart() == Part::Full ? middle : add(middle, partial);
@@ -637,9 +625,9 @@ Value NVVMLowering::cursorAt(Value number, Value last, Value step) {
 }
 
 LogicalResult NVVMLowering::lowerCursor(CursorOp op) {
-  Value first = loadField(itemPointer, offsetof(fi_item, range_begin), 32);
-  Value full = loadField(itemPointer, offsetof(fi_item, full_ranges), 32);
-  Value partial = loadField(itemPointer, offsetof(fi_item, partial_ranges), 32);
+  Value first = itemWord(offsetof(fi_item, range_begin), 32);
+  Value full = itemWord(offsetof(fi_item, full_ranges), 32);
+  Value partial = itemWord(offsetof(fi_item, partial_ranges), 32);
   map.map(op.getResult(),
           cursorAt(first, add(add(first, full), partial), index(op.getStep())));
   return success();

@@ -36,6 +36,12 @@ Value NVVMLowering::loadField(Value pointer, int64_t offset, unsigned bits) {
   return toIndex(load);
 }
 
+Value NVVMLowering::itemWord(int64_t offset, unsigned bits) {
+  if (auto loaded = wordsOfItem.find(offset); loaded != wordsOfItem.end())
+    return loaded->second;
+  return loadField(itemPointer, offset, bits);
+}
+
 Value NVVMLowering::itemField(Field field) {
   if (auto loaded = itemFields.find(field); loaded != itemFields.end())
     return loaded->second;
@@ -108,10 +114,19 @@ Value NVVMLowering::loadEntry(Value view, KVPart part, Value entryIndex) {
   auto type = cast<KVViewTypeInterface>(view.getType());
   const Argument &pages =
       arguments[views.find(view)->second.pages[type.getTable(part)]];
-  auto load =
-      LLVM::LoadOp::create(b, loc, pages.element, address(pages, entryIndex));
-  load.setInvariant(true); // tables belong to the plan
-  Value entry = load;
+  Value entry, place = address(pages, entryIndex);
+  if (isLookedUp) {
+    bool isLong = pages.element.isInteger(64);
+    entry =
+        assembly(pages.element,
+                 isLong ? "{ mov.b64 $0, 0; @$2 ld.global.nc.b64 $0, [$1]; }"
+                        : "{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }",
+                 isLong ? "=l,l,b" : "=r,l,b", ValueRange{place, isLookedUp});
+  } else {
+    auto load = LLVM::LoadOp::create(b, loc, pages.element, place);
+    load.setInvariant(true); // tables belong to the plan
+    entry = load;
+  }
   if (logPointer)
     entry = checkEntry(view, part, entry);
   if (pages.element.isInteger(32))
@@ -228,7 +243,7 @@ KVRowAddress NVVMLowering::rowAddress(Value view, KVPart part, Value key) {
   place.part = part;
   place.head = itemField(Field::KVHead);
   place.key = key;
-  place.tableBegin = loadField(itemPointer, offsetof(fi_item, table_begin), 64);
+  place.tableBegin = itemWord(offsetof(fi_item, table_begin), 64);
   int64_t page = type.getPageSize();
   if (page == ShapedType::kDynamic)
     place.pageSize = fromI32(toI32(pool.sizes[type.getKeyDimension()]));
@@ -478,227 +493,6 @@ LogicalResult NVVMLowering::lowerStoreKV(StoreKVOp op) {
         return op.getFirst() ? add(offset, scalar(op.getFirst())) : offset;
       },
       /*part=*/Value(), op.getStep());
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// States of split keys
-//===----------------------------------------------------------------------===//
-
-NVVMLowering::StateLayout::StateLayout(RankedTensorType type, int64_t parts)
-    : rows(type.getDimSize(0)), columns(type.getDimSize(1)), parts(parts) {
-  // A lane's pairs of columns lie 8 apart.
-  pairs = columns % 16 == 0 ? 2 : 1;
-}
-
-/// The outputs of a slot. What is in it does not depend on the slot.
-NVVMLowering::Argument NVVMLowering::stateSlot(const StateLayout &layout,
-                                               Value slot) {
-  Argument outputs = stateOutput;
-  outputs.base =
-      advance(stateOutput.base, mul(slot, layout.rows * layout.columns *
-                                              layout.parts * sizeof(float)));
-  return outputs;
-}
-
-/// Where the registers of a row lie in a slot of outputs.
-Value NVVMLowering::stateRow(const StateLayout &layout, Value row, Value part) {
-  Value chunks = mul(divide(row, 8), layout.columns * layout.parts * 8);
-  Value lanes = add(mul(remainder(row, 8), kQuad), remainder(lane, kQuad));
-  Value offset = add(chunks, mul(lanes, layout.getChunk()));
-  return part ? add(offset, mul(part, layout.columns * 8)) : offset;
-}
-
-void NVVMLowering::storeState(TypedValue<RankedTensorType> output,
-                              TypedValue<RankedTensorType> statistic,
-                              Value slot, Value part) {
-  RankedTensorType type = output.getType();
-  Value limit = itemField(Field::RowCount);
-  Value first = mul(slot, type.getDimSize(0));
-  storeTile(
-      map.lookup(statistic), statistic.getType(), stateStatistic, limit,
-      [&](Value row) { return add(first, row); }, partOf(part));
-  if (!mergesItself) {
-    int64_t columns = type.getDimSize(1) * (part ? getGroups() : 1);
-    storeTile(
-        map.lookup(output), type, stateOutput, limit,
-        [&](Value row) { return mul(add(first, row), columns); }, partOf(part));
-    return;
-  }
-  StateLayout layout(type, part ? getGroups() : 1);
-  Argument outputs = stateSlot(layout, slot);
-  Value registers = map.lookup(output);
-  for (RowOfRegisters &row : rowsOf(type)) {
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         row.row, limit);
-    auto branch = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value place = stateRow(layout, row.row, partOf(part));
-    for (size_t i = 0; i < row.pairs.size(); i += layout.pairs) {
-      SmallVector<int64_t> parts;
-      for (int64_t p = 0; p < layout.pairs; ++p)
-        llvm::append_values(parts, row.pairs[i + p].first,
-                            row.pairs[i + p].first + 1);
-      storeElements(shuffle(registers, parts), outputs,
-                    add(place, layout.getColumn(row.pairs[i].second)));
-    }
-  }
-}
-
-LogicalResult NVVMLowering::lowerStoreState(StoreStateOp op) {
-  storeState(op.getOutput(), op.getStatistic(), itemField(Field::Slot),
-             op.getPart());
-  return success();
-}
-
-LogicalResult NVVMLowering::lowerStoreMergedState(StoreMergedStateOp op) {
-  // Statistics are stored by one group and loaded by all.
-  barrier();
-  storeState(op.getOutput(), op.getStatistic(),
-             add(itemField(Field::Slot), scalar(op.getIndex())), op.getPart());
-  return success();
-}
-
-LogicalResult NVVMLowering::lowerLoadState(LoadStateOp op) {
-  RankedTensorType type = op.getOutput().getType();
-  Value slot = add(itemField(Field::Slot), scalar(op.getIndex()));
-  Value first = mul(slot, type.getDimSize(0));
-  Value last = add(itemField(Field::RowCount), -1);
-  map.map(op.getStatistic(),
-          loadTile(op.getStatistic().getType(), stateStatistic,
-                   [&](Value row) { return add(first, minimum(row, last)); }));
-  if (!mergesItself) {
-    int64_t columns = type.getDimSize(1) * (op.getPart() ? getGroups() : 1);
-    map.map(op.getOutput(), loadTile(
-                                type, stateOutput,
-                                [&](Value row) {
-                                  return mul(add(first, minimum(row, last)),
-                                             columns);
-                                },
-                                partOf(op.getPart())));
-    return success();
-  }
-  StateLayout layout(type, op.getPart() ? getGroups() : 1);
-  Argument outputs = stateSlot(layout, slot);
-  SmallVector<Value> registers(layoutOf(op.getOutput()).getRegisters());
-  for (RowOfRegisters &row : rowsOf(type)) {
-    Value place =
-        stateRow(layout, minimum(row.row, last), partOf(op.getPart()));
-    for (size_t i = 0; i < row.pairs.size(); i += layout.pairs) {
-      Value loaded = loadElements(
-          outputs, add(place, layout.getColumn(row.pairs[i].second)),
-          layout.getChunk());
-      for (int64_t p = 0; p < layout.getChunk(); ++p)
-        registers[row.pairs[i + p / 2].first + p % 2] = extract(loaded, p);
-    }
-  }
-  map.map(op.getOutput(), fromElements(registers));
-  return success();
-}
-
-std::pair<NVVMLowering::Argument, NVVMLowering::Argument>
-NVVMLowering::groupState(int64_t offset, Value number, int64_t rows,
-                         int64_t columns) {
-  auto whole = RankedTensorType::get({rows, columns}, b.getF32Type());
-  Argument output, statistic;
-  output.element = statistic.element = b.getF32Type();
-  output.shared = statistic.shared = true;
-  output.base = add32(
-      arith::MulIOp::create(b, loc, number, i32(getGroupStateBytes(whole))),
-      offset);
-  statistic.base = add32(output.base, rows * getGroupStatePitch(columns));
-  return {output, statistic};
-}
-
-LogicalResult NVVMLowering::lowerShareState(ShareStateOp op) {
-  RankedTensorType type = op.getOutput().getType();
-  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
-  if (!op.getOffset())
-    return op.emitOpError("expected an offset: run fi-tile-allocate");
-  auto [output, statistic] =
-      groupState(*op.getOffset(), group32, rows, columns);
-  // The channels' place: everybody has read what was there.
-  barrier();
-  storeTile(
-      map.lookup(op.getOutput()), type, output, index(rows),
-      [&](Value row) { return mul(row, getGroupStatePitch(columns) / 4); });
-  storeTile(map.lookup(op.getStatistic()), op.getStatistic().getType(),
-            statistic, index(rows), [](Value row) { return row; });
-  barrier();
-  return success();
-}
-
-LogicalResult NVVMLowering::lowerLoadGroupState(LoadGroupStateOp op) {
-  RankedTensorType type = op.getOutput().getType();
-  int64_t rows = type.getDimSize(0), columns = op.getColumns();
-  if (!op.getOffset())
-    return op.emitOpError("expected an offset: run fi-tile-allocate");
-  if (type.getDimSize(1) * getGroups() != columns)
-    return op.emitOpError("expected a share of ")
-           << columns << " / " << getGroups() << " columns, but got " << type;
-  auto [output, statistic] =
-      groupState(*op.getOffset(), toI32(scalar(op.getIndex())), rows, columns);
-  map.map(
-      op.getOutput(),
-      loadTile(
-          type, output,
-          [&](Value row) { return mul(row, getGroupStatePitch(columns) / 4); },
-          scalar(op.getPart())));
-  map.map(op.getStatistic(), loadTile(op.getStatistic().getType(), statistic,
-                                      [](Value row) { return row; }));
-  return success();
-}
-
-/// Stores of all threads, then one thread's fence and count, then everybody's
-/// loads: PTX orders them by the barriers and fences between.
-LogicalResult NVVMLowering::lowerArriveLast(ArriveLastOp op) {
-  if (!op.getOffset())
-    return op.emitOpError("expected an offset: run fi-tile-allocate");
-  auto fence = [&] {
-    LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "device");
-  };
-  Value flag = sharedPointerAt(i32(*op.getOffset()));
-  Value number = itemField(Field::FirstSlot);
-  Value arrivals = itemField(Field::SlotCount);
-  if (!op.getCounter().empty()) {
-    number = add(number, scalar(op.getCounter()[0]));
-    arrivals = scalar(op.getCounter()[1]);
-  }
-  Value counter = LLVM::GEPOp::create(b, loc, globalPointer, b.getI32Type(),
-                                      countersPointer,
-                                      ArrayRef<LLVM::GEPArg>{toI64(number)});
-  barrier();
-  auto branch = scf::IfOp::create(b, loc, isLeader(),
-                                  /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    fence();
-    Value before = LLVM::AtomicRMWOp::create(
-        b, loc, LLVM::AtomicBinOp::add, counter, i32(1),
-        LLVM::AtomicOrdering::monotonic, "device");
-    Value all = toI32(add(arrivals, -1));
-    Value last =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, before, all);
-    auto reset = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(reset.thenBlock());
-      LLVM::StoreOp::create(b, loc, i32(0), counter, /*alignment=*/4);
-      fence();
-    }
-    LLVM::StoreOp::create(
-        b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), last), flag,
-        /*alignment=*/4);
-  }
-  barrier();
-  Value told = LLVM::LoadOp::create(b, loc, b.getI32Type(), flag,
-                                    /*alignment=*/4);
-  fence();
-  map.map(op.getResult(),
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, told, i32(0))
-              .getResult());
   return success();
 }
 

@@ -85,6 +85,24 @@ private:
   LogicalResult lowerAdvance(AdvanceOp op);
   LogicalResult lowerCursorKey(CursorKeyOp op);
   Value loadRange(Value number, bool end);
+  void lowerFromRow(FromRowOp op);
+  /// While an operation is lowered, the item's rows are those of its operand.
+  class LaterRowsScope {
+  public:
+    LaterRowsScope(NVVMLowering &lowering, mlir::Operation *op);
+    ~LaterRowsScope();
+
+  private:
+    NVVMLowering &lowering;
+    llvm::DenseMap<Field, Value> fields;
+    Value firstRow;
+    bool isActive = false;
+  };
+  /// Asks for what the plan says to this launch (Prefetch.cpp).
+  void prefetchPlan();
+  void loadItemAtOnce();
+  bool visitsKeys();
+  void prefetchLine(Value base, Value bytes, Value number);
   /// The next range from `number` on that has tiles for this group of warps.
   Value cursorAt(Value number, Value last, Value step);
 
@@ -152,6 +170,7 @@ private:
 
   //===--- Memory (Memory.cpp) --------------------------------------------===//
 
+  Value itemWord(int64_t offset, unsigned bits);
   Value loadField(Value pointer, int64_t offset, unsigned bits);
   Value itemField(Field field);
   /// Address of element `offset` (index).
@@ -240,6 +259,13 @@ private:
     /// What a pair's column adds.
     int64_t getColumn(int64_t column) const { return column * 8; }
   };
+  /// Whether states have a place in shared memory; an error if not.
+  template <typename Op> mlir::LogicalResult checkOffset(Op op);
+  Value stateBegin(Value slot, mlir::RankedTensorType type);
+  /// Of tiles that lanes have along rows; `first` is the row of a slot.
+  void storeRowState(Value registers, mlir::RankedTensorType type, Value first,
+                     Value limit);
+  void loadRowState(LoadStateOp op, Value slot);
   Argument stateSlot(const StateLayout &layout, Value slot);
   Value stateRow(const StateLayout &layout, Value row, Value part);
   void storeState(mlir::TypedValue<mlir::RankedTensorType> output,
@@ -511,6 +537,17 @@ private:
   Value beginItem, endItem, itemPointer;
   /// Fields of the item that were loaded at once.
   llvm::DenseMap<Field, Value> itemFields;
+  /// Of its other words, by their offset.
+  llvm::DenseMap<int64_t, Value> wordsOfItem;
+  /// Of items without their first rows: how many, and what is left.
+  struct LaterRows {
+    Value first, begin, count;
+  };
+  llvm::DenseMap<Value, LaterRows> laterRows;
+  /// Whether entries of page tables are asked for; null: always.
+  Value isLookedUp;
+  /// Row of the kernel's tile at which tiles of the operation begin; null: 0.
+  Value firstRow;
   /// Checked kernels: the log of faults and the number of the item; else null.
   Value logPointer, itemNumber;
   Argument stateOutput, stateStatistic;

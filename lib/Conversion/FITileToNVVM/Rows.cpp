@@ -19,6 +19,60 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
+//===----------------------------------------------------------------------===//
+// Items of rows
+//===----------------------------------------------------------------------===//
+
+void NVVMLowering::lowerFromRow(FromRowOp op) {
+  // An item of that kind is in force here, if this one comes of one.
+  Value row = scalar(op.getRow());
+  laterRows[op.getResult()] = {firstRow ? add(firstRow, row) : row,
+                               add(itemField(Field::RowBegin), row),
+                               sub(itemField(Field::RowCount), row)};
+}
+
+NVVMLowering::LaterRowsScope::LaterRowsScope(NVVMLowering &lowering,
+                                             Operation *op)
+    : lowering(lowering) {
+  for (Value operand : op->getOperands()) {
+    auto rows = lowering.laterRows.find(operand);
+    if (rows == lowering.laterRows.end())
+      continue;
+    isActive = true;
+    fields = lowering.itemFields;
+    firstRow = lowering.firstRow;
+    lowering.itemFields[Field::RowBegin] = rows->second.begin;
+    lowering.itemFields[Field::RowCount] = rows->second.count;
+    lowering.firstRow = rows->second.first;
+    return;
+  }
+}
+
+NVVMLowering::LaterRowsScope::~LaterRowsScope() {
+  if (!isActive)
+    return;
+  lowering.itemFields = std::move(fields);
+  lowering.firstRow = firstRow;
+}
+
+/// Items that are all tiles of a memref's rows for all heads: their number says
+/// what is in them, so that nobody waits for them.
+void NVVMLowering::countRowItems(DenseI64ArrayAttr rows, Value number) {
+  int64_t argument = rows[0], heads = rows[1];
+  Value tile = heads == 1 ? number : divide(number, heads);
+  Value begin = mul(tile, schedule.getTileRows());
+  itemFields[Field::RowBegin] = begin;
+  Value left = sub(arguments[argument].sizes[0], begin);
+  left = arith::MaxSIOp::create(b, loc, left, index(0));
+  itemFields[Field::RowCount] = minimum(left, index(schedule.getTileRows()));
+  itemFields[Field::QBegin] = index(0);
+  itemFields[Field::KVHead] = heads == 1 ? index(0) : remainder(number, heads);
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes along rows
+//===----------------------------------------------------------------------===//
+
 Value NVVMLowering::isInside(const RegisterLayout &layout, int64_t column,
                              int64_t columns) {
   if (!layout.goesBeyond(column, columns))

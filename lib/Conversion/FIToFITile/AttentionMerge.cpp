@@ -11,18 +11,60 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionStage.h"
+#include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
+/// Rows rather than columns, where a block of them is less than a fragment has:
+/// states have few valid rows as a rule, and a lane that has columns side by
+/// side loads them at once.
+AttentionStage::MergeShare AttentionStage::shareMerging(ScheduleAttr schedule) {
+  constexpr int64_t kRowsOfFragment = 16;
+  MergeShare share;
+  int64_t dim = view.getValueDim(), groups = schedule.getKeyWarps();
+  if (groups <= 1)
+    return share;
+  // One row is what all rows have in common, so two.
+  int64_t ofWarp = getAtomInfo(getRowAtom(dim)).rows;
+  share.rows = std::max<int64_t>(2, ofWarp * schedule.getWarps());
+  if (dim % kRowChunk != 0 || share.rows >= kRowsOfFragment) {
+    share.rows = 0;
+    share.part = GroupOp::create(b, loc, b.getIndexType());
+  }
+  return share;
+}
+
+void AttentionStage::forMergedRows(
+    const MergeShare &share, ScheduleAttr schedule,
+    llvm::function_ref<void(RankedTensorType, Value row)> merge) {
+  int64_t columns = view.getValueDim();
+  if (!share.rows) {
+    int64_t parts = share.part ? schedule.getKeyWarps() : 1;
+    return merge(tile(schedule.getTileRows(), columns / parts, b.getF32Type()),
+                 Value());
+  }
+  Value own = arith::MulIOp::create(
+      b, loc, GroupOp::create(b, loc, b.getIndexType()), index(share.rows));
+  auto loop = scf::ForOp::create(b, loc, own, field(Field::RowCount),
+                                 index(share.rows * schedule.getKeyWarps()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value whole = item;
+  item = FromRowOp::create(b, loc, whole, loop.getInductionVar());
+  if (sinkBuffer)
+    buildRows(share.rows);
+  merge(tile(share.rows, columns, b.getF32Type()), loop.getInductionVar());
+  item = whole;
+}
+
 /// Pieces meet by kMergeFanIn, whoever arrives last merges their states, and
 /// what came of these meets again, until few enough are left for the result:
 /// one worker could not read many states in the time that the others take to
 /// write them. All merging is in split order.
-void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
-                                 Value part, int64_t rows) {
+void AttentionStage::mergePieces(KernelOp kernel, const MergeShare &share) {
   Value fanIn = index(kMergeFanIn);
   Value count = field(Field::SlotCount);
   // The piece's number, from which slots count.
@@ -69,20 +111,23 @@ void AttentionStage::mergePieces(KernelOp kernel, RankedTensorType type,
   scf::YieldOp::create(b, loc, constant(false));
   b.setInsertionPointToStart(merging.thenBlock());
   Value offset = arith::SubIOp::create(b, loc, first, own);
-  auto [output, statistic] = mergeSlots(
-      kernel, type, arrivals,
-      [&](Value number) -> Value {
-        Value piece = arith::MulIOp::create(b, loc, number, stride);
-        return arith::AddIOp::create(b, loc, offset, piece);
-      },
-      part, /*atOnce=*/true);
-  auto store = scf::IfOp::create(b, loc, isPart, /*withElseRegion=*/true);
+  forMergedRows(share, kernel.getSchedule(), [&](RankedTensorType type, Value) {
+    auto [output, statistic] = mergeSlots(
+        kernel, type, arrivals,
+        [&](Value number) -> Value {
+          Value piece = arith::MulIOp::create(b, loc, number, stride);
+          return arith::AddIOp::create(b, loc, offset, piece);
+        },
+        share.part, /*atOnce=*/true);
+    auto store = scf::IfOp::create(b, loc, isPart, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(store.thenBlock());
+    StoreMergedStateOp::create(b, loc, output, statistic, kernel.getWork(),
+                               item, offset, share.part);
+    b.setInsertionPointToStart(store.elseBlock());
+    storeMerged(output, statistic, type.getDimSize(0), share.part);
+  });
   scf::YieldOp::create(b, loc, isPart);
-  b.setInsertionPointToStart(store.thenBlock());
-  StoreMergedStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
-                             offset, part);
-  b.setInsertionPointToStart(store.elseBlock());
-  storeMerged(output, statistic, rows, part);
 }
 
 /// States of `count` parts, loaded by number, folded in their order.
@@ -150,22 +195,20 @@ std::pair<Value, Value> AttentionStage::foldStates(
   return {final.getOutput(), final.getStatistic()};
 }
 
-/// The state over the keys of all groups of warps, a part of its columns.
-std::pair<Value, Value> AttentionStage::mergeGroups(Value output,
-                                                    Value statistic, Value part,
+/// The state over the keys of all groups of warps, of this group's share.
+std::pair<Value, Value> AttentionStage::mergeGroups(RankedTensorType type,
+                                                    Value row,
+                                                    const MergeShare &share,
                                                     ScheduleAttr schedule) {
-  ShareStateOp::create(b, loc, output, statistic, IntegerAttr());
-  auto whole = cast<RankedTensorType>(output.getType());
-  int64_t columns = whole.getDimSize(1);
-  auto share = tile(whole.getDimSize(0), columns / schedule.getKeyWarps(),
-                    b.getF32Type());
+  auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
+  Value part = share.part ? share.part : index(0);
   return foldStates(
-      share, GroupsOp::create(b, loc, b.getIndexType()),
-      std::min(statesAtOnce(share, schedule), schedule.getKeyWarps()),
+      type, GroupsOp::create(b, loc, b.getIndexType()),
+      std::min(statesAtOnce(type, schedule), schedule.getKeyWarps()),
       [&](Value number) -> std::pair<Value, Value> {
         auto load =
-            LoadGroupStateOp::create(b, loc, share, statistic.getType(), number,
-                                     part, columns, IntegerAttr());
+            LoadGroupStateOp::create(b, loc, type, statisticType, number, part,
+                                     view.getValueDim(), IntegerAttr(), row);
         return {load.getOutput(), load.getStatistic()};
       });
 }
@@ -176,11 +219,8 @@ AttentionStage::mergeSlots(KernelOp kernel, RankedTensorType type, Value count,
                            llvm::function_ref<Value(Value)> slotOf, Value part,
                            bool atOnce) {
   auto statisticType = tile(type.getDimSize(0), 1, b.getF32Type());
-  // As many as a few registers of a thread hold.
-  int64_t held = type.getNumElements() /
-                 (32 * std::max<int64_t>(1, kernel.getSchedule().getWarps()));
   return foldStates(
-      type, count, atOnce ? std::clamp<int64_t>(128 / held, 1, 8) : 0,
+      type, count, atOnce ? statesAtOnce(type, kernel.getSchedule()) : 0,
       [&](Value number) -> std::pair<Value, Value> {
         auto load =
             LoadStateOp::create(b, loc, type, statisticType, kernel.getWork(),

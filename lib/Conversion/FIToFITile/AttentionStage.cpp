@@ -411,29 +411,44 @@ KernelOp AttentionStage::buildBody(StringRef kernelName,
   }
   Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                       field(Field::Slot), index(0));
-  bool hasGroups = schedule.getKeyWarps() > 1;
-  Value output, statistic, part;
-  if (hasGroups) {
-    std::tie(output, statistic) = finalize(Value());
-    part = GroupOp::create(b, loc, b.getIndexType());
-    std::tie(output, statistic) =
-        mergeGroups(output, statistic, part, schedule);
+  // Pieces of a tile have states; groups of warps too, each of all columns.
+  auto store = [&](RankedTensorType type, Value output, Value statistic,
+                   Value part) {
+    auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    storeMerged(output, statistic, type.getDimSize(0), part);
+    b.setInsertionPointToStart(branch.elseBlock());
+    StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
+                         part);
+  };
+  if (schedule.getKeyWarps() > 1) {
+    auto [output, statistic] = finalize(Value());
+    ShareStateOp::create(b, loc, output, statistic, IntegerAttr());
+    MergeShare share = shareMerging(schedule);
+    forMergedRows(share, schedule, [&](RankedTensorType type, Value row) {
+      auto [merged, ofMerged] = mergeGroups(type, row, share, schedule);
+      store(type, merged, ofMerged, share.part);
+    });
+    if (!mergesItself(schedule))
+      return kernel;
+    auto isPiece = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(isPiece.elseBlock());
+    mergePieces(kernel, share);
+    return kernel;
   }
   auto branch = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
-  if (hasGroups) {
-    storeMerged(output, statistic, rows, part);
-  } else {
-    auto [wholeOutput, wholeStatistic] = finalize(loadSink(rows));
-    storeOutputs(wholeOutput, wholeStatistic);
+  {
+    auto [output, statistic] = finalize(loadSink(rows));
+    storeOutputs(output, statistic);
   }
   b.setInsertionPointToStart(branch.elseBlock());
-  if (!hasGroups)
-    std::tie(output, statistic) = finalize(Value());
-  StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item, part);
-  if (!mergesItself(schedule))
-    return kernel;
-  mergePieces(kernel, cast<RankedTensorType>(output.getType()), part, rows);
+  auto [output, statistic] = finalize(Value());
+  StoreStateOp::create(b, loc, output, statistic, kernel.getWork(), item,
+                       /*part=*/Value());
+  if (mergesItself(schedule))
+    mergePieces(kernel, MergeShare());
   return kernel;
 }
 

@@ -112,16 +112,29 @@ private:
   static int64_t statesAtOnce(RankedTensorType type, ScheduleAttr schedule) {
     int64_t held = type.getNumElements() /
                    (32 * std::max<int64_t>(1, schedule.getWarps()));
-    return std::clamp<int64_t>(128 / held, 1, 8);
+    return std::clamp<int64_t>(128 / held, 1, kMergeFanIn);
   }
-  std::pair<Value, Value> mergeGroups(Value output, Value statistic, Value part,
+  /// How groups of warps share merging: each has a few rows at a time, of which
+  /// every lane has columns side by side; or, where `rows` is 0, a part of the
+  /// columns of all rows.
+  struct MergeShare {
+    int64_t rows = 0;
+    Value part;
+  };
+  MergeShare shareMerging(ScheduleAttr schedule);
+  /// Calls `merge` with the item of the rows that this group merges, and the
+  /// type of their tile: in a loop, or once for all rows.
+  void
+  forMergedRows(const MergeShare &share, ScheduleAttr schedule,
+                llvm::function_ref<void(RankedTensorType, Value row)> merge);
+  std::pair<Value, Value> mergeGroups(RankedTensorType type, Value row,
+                                      const MergeShare &share,
                                       ScheduleAttr schedule);
   std::pair<Value, Value> mergeSlots(KernelOp kernel, RankedTensorType type,
                                      Value count,
                                      llvm::function_ref<Value(Value)> slotOf,
                                      Value part, bool atOnce);
-  void mergePieces(KernelOp kernel, RankedTensorType type, Value part,
-                   int64_t rows);
+  void mergePieces(KernelOp kernel, const MergeShare &share);
   /// Whether a body merges the pieces of its tiles, so that no launch after it
   /// does.
   bool mergesItself(ScheduleAttr schedule) {

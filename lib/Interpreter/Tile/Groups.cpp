@@ -109,21 +109,32 @@ static llvm::Error loadGroupState(LoadGroupStateOp op, Strand &strand) {
   if (!output)
     return makeError(op, "expected a state that group " + llvm::Twine(index) +
                              " has shared in this item, but there is none");
-  if (static_cast<int64_t>(output->floats.size()) != rows * width ||
-      static_cast<int64_t>(statistic->floats.size()) != rows)
-    return makeError(op, "expected a state of " + llvm::Twine(rows) + " x " +
+  // A few rows of the kernel's tile, or all of them.
+  int64_t shared = rows, from = 0;
+  if (op.getRow()) {
+    shared = op->getParentOfType<KernelOp>().getSchedule().getTileRows();
+    from = strand.integer(op.getRow());
+    if (from < 0 || from >= shared)
+      return makeError(op, "expected a row of " + llvm::Twine(shared) +
+                               ", but got " + llvm::Twine(from));
+  }
+  if (static_cast<int64_t>(output->floats.size()) != shared * width ||
+      static_cast<int64_t>(statistic->floats.size()) != shared)
+    return makeError(op, "expected a state of " + llvm::Twine(shared) + " x " +
                              llvm::Twine(width) + ", but group " +
                              llvm::Twine(index) + " has shared " +
                              llvm::Twine(statistic->floats.size()) +
                              " rows of " + llvm::Twine(output->floats.size()) +
                              " elements in all");
-  std::vector<double> loaded;
+  std::vector<double> loaded, statistics;
   for (int64_t r = 0; r < rows; ++r) {
-    auto first = output->floats.begin() + r * width + part * columns;
+    int64_t row = std::min(from + r, shared - 1);
+    auto first = output->floats.begin() + row * width + part * columns;
     loaded.insert(loaded.end(), first, first + columns);
+    statistics.push_back(statistic->floats[row]);
   }
   strand.set(op.getOutput(), makeFloats(std::move(loaded)));
-  strand.set(op.getStatistic(), statistic);
+  strand.set(op.getStatistic(), makeFloats(std::move(statistics)));
   return llvm::Error::success();
 }
 

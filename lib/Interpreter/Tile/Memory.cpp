@@ -576,17 +576,23 @@ static llvm::Error checkPart(std::optional<int64_t> part, Strand &strand) {
 namespace {
 /// Where a state's tile, or a part of its columns, lies in memory.
 struct StateRows {
-  StateRows(Value tile, float *states, int64_t slot,
+  StateRows(Operation *op, Value item, Value tile, float *states, int64_t slot,
             std::optional<int64_t> part, Strand &strand) {
     auto type = cast<RankedTensorType>(tile.getType());
     rows = type.getDimSize(0);
     columns = width = type.getDimSize(1);
+    int64_t ofSlot = rows, first = 0;
+    if (const LaterRows *later = strand.laterRows(item)) {
+      ofSlot = op->getParentOfType<KernelOp>().getSchedule().getTileRows();
+      first = later->firstRow;
+      rows = std::min(rows, std::max<int64_t>(0, ofSlot - first));
+    }
     base = states;
     if (part && columns > 1) {
       width *= strand.getContext().getGroups();
       base += *part * columns;
     }
-    base += slot * rows * width;
+    base += (slot * ofSlot + first) * width;
   }
   float *row(int64_t r) const { return base + r * width; }
 
@@ -611,14 +617,17 @@ static llvm::Error storeState(StoreOp op, int64_t index, Strand &strand) {
   std::optional<int64_t> part = partOf(op.getPart(), strand);
   if (llvm::Error error = checkPart(part, strand))
     return at(op, std::move(error));
+  // Of rows, whoever has the first ones says that there is a state.
   bool isFirst = part.value_or(0) == 0;
-  if (isFirst && !strand.getContext().slots.write(work.state_o, slot))
+  const LaterRows *later = strand.laterRows(op.getItem());
+  if (isFirst && (!later || later->firstRow == 0) &&
+      !strand.getContext().slots.write(work.state_o, slot))
     return makeError(op, "expected slot " + llvm::Twine(slot) +
                              " to be free, but it holds a state that was not "
                              "read");
   for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
                               std::pair(op.getStatistic(), work.state_lse)}) {
-    StateRows place(tile, states, slot, part, strand);
+    StateRows place(op, op.getItem(), tile, states, slot, part, strand);
     if (!isFirst && place.columns == 1)
       continue;
     const std::vector<double> &values = strand.floats(tile);
@@ -651,10 +660,11 @@ static llvm::Error loadState(LoadStateOp op, Strand &strand) {
                              " to hold a state, but nothing was stored in it");
   for (auto [tile, states] : {std::pair(op.getOutput(), work.state_o),
                               std::pair(op.getStatistic(), work.state_lse)}) {
-    StateRows place(tile, states, slot, part, strand);
+    StateRows place(op, op.getItem(), tile, states, slot, part, strand);
     std::vector<double> values;
     for (int64_t r = 0; r < place.rows; ++r)
       values.insert(values.end(), place.row(r), place.row(r) + place.columns);
+    values.resize(countElements(tile.getType()));
     strand.set(tile, makeFloats(std::move(values)));
   }
   return llvm::Error::success();

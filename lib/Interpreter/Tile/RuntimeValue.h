@@ -59,10 +59,17 @@ struct CursorPlace {
   size_t at;
 };
 
+/// An item without its first rows.
+struct LaterRows {
+  fi_item item;
+  int64_t firstRow;
+};
+
 using RuntimeValue =
     std::variant<std::monostate, ElementsRef, HostTensor,
                  std::shared_ptr<const KVView>, const fi_work *,
-                 const fi_item *, Channel *, BufferRef, CursorPlace>;
+                 const fi_item *, std::shared_ptr<const LaterRows>, Channel *,
+                 BufferRef, CursorPlace>;
 
 inline RuntimeValue makeFloats(std::vector<double> values) {
   return std::make_shared<const Elements>(Elements{std::move(values), {}});

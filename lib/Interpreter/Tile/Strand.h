@@ -92,7 +92,14 @@ public:
     return *std::get<std::shared_ptr<const KVView>>(values[value]);
   }
   const fi_item &item(mlir::Value value) {
+    if (const LaterRows *rows = laterRows(value))
+      return rows->item;
     return *std::get<const fi_item *>(values[value]);
+  }
+  /// Null for an item with all of its rows.
+  const LaterRows *laterRows(mlir::Value value) {
+    auto *rows = std::get_if<std::shared_ptr<const LaterRows>>(&values[value]);
+    return rows ? rows->get() : nullptr;
   }
   const fi_work &work(mlir::Value value) {
     return *std::get<const fi_work *>(values[value]);

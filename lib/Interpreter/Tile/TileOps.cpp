@@ -174,6 +174,20 @@ llvm::Expected<bool> fi::tile::evaluateTile(Operation *op, Strand &strand) {
                                             item.getField())}));
     return true;
   }
+  if (auto from = dyn_cast<FromRowOp>(op)) {
+    LaterRows rows = {strand.item(from.getItem()),
+                      strand.integer(from.getRow())};
+    if (rows.firstRow < 0 || rows.firstRow >= rows.item.row_count)
+      return makeError(op, "expected a row of the item's " +
+                               llvm::Twine(rows.item.row_count) + ", but got " +
+                               llvm::Twine(rows.firstRow));
+    rows.item.row_begin += static_cast<int32_t>(rows.firstRow);
+    rows.item.row_count -= static_cast<int32_t>(rows.firstRow);
+    if (const LaterRows *earlier = strand.laterRows(from.getItem()))
+      rows.firstRow += earlier->firstRow;
+    strand.set(from, std::make_shared<const LaterRows>(rows));
+    return true;
+  }
   if (auto iota = dyn_cast<IotaOp>(op)) {
     std::vector<int64_t> result(countElements(iota.getType()));
     for (size_t i = 0; i < result.size(); ++i)

@@ -134,7 +134,10 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
   size_t rangeBytes = plan.lists.ranges.size() * sizeof(fi_key_range);
   size_t mostRanges = size_t(plan.lists.rangeCapacity) * sizeof(fi_key_range);
   size_t ranges = align(itemBytes);
-  size_t tables = ranges + align(std::max(rangeBytes, mostRanges));
+  // Kernels ask ahead for as many as they have items (KernelABI.h).
+  size_t likelyRanges = plan.lists.items.size() * sizeof(fi_key_range);
+  size_t tables =
+      ranges + align(std::max({rangeBytes, mostRanges, likelyRanges}));
   size_t counters = tables + align(plan.tableBytes.size());
   auto countersOf = [&](const Launch &launch) {
     bool counts =

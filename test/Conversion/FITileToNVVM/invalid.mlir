@@ -120,3 +120,17 @@ fi_tile.kernel @warps(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 32, t
   }
   fi_tile.return
 }
+
+// -----
+
+#acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>
+#row = #fi_tile.slice<1, <mma_c, rep = [1, 1], warps = 1>>
+fi_tile.kernel @nowhere(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, key_warps = 2>) {
+  %o = arith.constant dense<1.0> : tensor<16x16xf32, #acc>
+  %l = arith.constant dense<1.0> : tensor<16x1xf32, #row>
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.share_state' op expected a kernel with shared memory, but it has no 'fi_tile.shared': run fi-tile-allocate}}
+    fi_tile.share_state %o, %l at 0 : tensor<16x16xf32, #acc>, tensor<16x1xf32, #row>
+  }
+  fi_tile.return
+}

@@ -177,6 +177,12 @@ fi_tile.kernel @states(%sinks: memref<?x8xf32>, %work: !fi_tile.work) schedule(#
     %part = fi_tile.arrive_last %work[%it] counter %i, %i
     // CHECK: fi_tile.store_merged_state %[[F]]#0, %[[F]]#1 to %work[%[[IT]], %[[I]]] part %[[I]] : tensor<16x128xf32>, tensor<16x1xf32>
     fi_tile.store_merged_state %f#0, %f#1 to %work[%it, %i] part %i : tensor<16x128xf32>, tensor<16x1xf32>
+    // CHECK: %[[REST:.*]] = fi_tile.from_row %[[IT]][%[[I]]]
+    %rest = fi_tile.from_row %it[%i]
+    // CHECK: fi_tile.load_group_state %[[I]] part %[[I]] of 128 from %[[I]] : tensor<2x128xf32>, tensor<2x1xf32>
+    %g, %lg = fi_tile.load_group_state %i part %i of 128 from %i : tensor<2x128xf32>, tensor<2x1xf32>
+    // CHECK: fi_tile.store_state %{{.*}}, %{{.*}} to %work[%[[REST]]] : tensor<2x128xf32>, tensor<2x1xf32>
+    fi_tile.store_state %g, %lg to %work[%rest] : tensor<2x128xf32>, tensor<2x1xf32>
   }
   fi_tile.return
 }

@@ -49,6 +49,8 @@ protected:
 !t = tensor<8x8xf32>
 !l = tensor<8x1xf32>
 !h = tensor<8x4xf32>
+!two = tensor<2x8xf32>
+!twol = tensor<2x1xf32>
 #smem = #fi_tile.smem<pitch = 48>
 !chan = !fi_tile.chan<8x8xf32, #smem, depth = 1>
 fi_tile.kernel @k(%x: !m, %o: !m, %w: !fi_tile.work) schedule(#g) {
@@ -109,6 +111,49 @@ TEST_F(GroupTest, TakeTilesInTurn) {
             "");
   EXPECT_EQ(o.getFloat({3, 0, 5}), sum({8, 32, 48}, 3, 5));
   EXPECT_EQ(o.getFloat({11, 0, 5}), 0);
+}
+
+// Each group takes some rows of all columns; an item without its first rows
+// says where they are stored.
+TEST_F(GroupTest, ShareRows) {
+  addItem({{8, 16}}, {});
+  work.items[1].row_count = 3;
+  const std::string rows = R"(
+    %begin = arith.muli %group, %two : index
+    %four = arith.constant 4 : index
+    %count = fi_tile.item %it[row_count]
+    scf.for %r = %begin to %count step %four {
+      %rest = fi_tile.from_row %it[%r]
+      %a, %la = fi_tile.load_group_state %zero part %zero of 8 from %r : !two, !twol
+      %b, %lb = fi_tile.load_group_state %one part %zero of 8 from %r : !two, !twol
+      %all = arith.addf %a, %b : !two
+      fi_tile.store_rows %all, %o[%rest] group 1 : !two, !m
+    }
+)";
+  ASSERT_EQ(runItems(kShare + rows), "");
+  for (int64_t r = 0; r < 8; ++r)
+    for (int64_t d = 0; d < 8; ++d) {
+      double sum = 0;
+      for (int64_t first : {0, 8, 24, 32, 40, 48})
+        sum += x.getFloat({first + r, 0, d});
+      EXPECT_EQ(o.getFloat({r, 0, d}), sum);
+      // Rows that the second item does not have are not stored.
+      EXPECT_EQ(o.getFloat({8 + r, 0, d}),
+                r < 3 ? x.getFloat({8 + r, 0, d}) : -1);
+    }
+  EXPECT_THAT(runItems(kShare + std::string("    %e = fi_tile.item "
+                                            "%it[row_count]\n"
+                                            "    %r = fi_tile.from_row "
+                                            "%it[%e]\n")),
+              HasSubstr("'fi_tile.from_row' op expected a row of the item's 8, "
+                        "but got 8"));
+  EXPECT_THAT(
+      runItems(kShare + std::string("    %e = arith.constant 8 : index\n"
+                                    "    %a, %la = fi_tile.load_group_state "
+                                    "%zero part %zero of 8 from %e : !two, "
+                                    "!twol\n")),
+      HasSubstr("'fi_tile.load_group_state' op expected a row of 8, but got "
+                "8"));
 }
 
 // A cursor visits the tiles of its group, and channels are the group's own.

@@ -16,7 +16,8 @@
 // Kernels of rows alone, without products and keys, have the atoms of rows: a
 // lane has neighbouring columns, which memory gives it at once, and the lanes
 // of one warp, or of several, have a row. Rows go to warps as long as a lane
-// has two of them; more warps share columns.
+// has two of them; more warps share columns. In kernels of products, tiles of
+// fewer rows than a fragment's, by which states are merged, have them as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +51,7 @@ struct AssignLayoutsPass
       return signalPassFailure();
     }
     findRows(kernel);
+    findBlocks(kernel);
     if (!widest && kernel.getSchedule().getTileRows() % block != 0) {
       kernel.emitOpError("expected 'tile_rows' to be a multiple of ")
           << block << ", 16 for each of " << warps << " warps, but got "
@@ -148,6 +150,18 @@ private:
     rowWarps = blocks > 1 ? std::gcd(blocks / 2, warps) : 1;
   }
 
+  /// Columns of states that are merged by fewer rows than a fragment has.
+  void findBlocks(KernelOp kernel) {
+    blockColumns = 0;
+    kernel.walk([&](Operation *op) {
+      if (isa<LoadStateOp, LoadGroupStateOp>(op))
+        for (Type type : op->getResultTypes())
+          if (auto tile = cast<RankedTensorType>(type);
+              tile.getDimSize(0) % kRows != 0)
+            blockColumns = std::max(blockColumns, tile.getDimSize(1));
+    });
+  }
+
   LogicalResult assign(Operation *op, Value value) {
     if (!isTile(value.getType()))
       return success();
@@ -170,7 +184,9 @@ private:
 
   Attribute layoutOf(int64_t rows, int64_t columns) {
     if (widest)
-      return rowLayoutOf(rows, columns);
+      return rowLayoutOf(rows, columns, getRowAtom(widest), rowWarps);
+    if (blockColumns && rows != 1 && rows % kRows != 0)
+      return rowLayoutOf(rows, columns, getRowAtom(blockColumns), warps);
     Atom atom = columns % 8 == 0 || columns == 1 ? Atom::MmaC : Atom::MmaA32;
     int64_t repColumns = columns == 1 ? 1 : columns / getAtomInfo(atom).columns;
     bool wholeColumns = columns == 1 || columns % kQuad == 0;
@@ -192,8 +208,8 @@ private:
     return frag(atom, repColumns);
   }
 
-  Attribute rowLayoutOf(int64_t rows, int64_t columns) {
-    Atom atom = getRowAtom(widest);
+  Attribute rowLayoutOf(int64_t rows, int64_t columns, Atom atom,
+                        int64_t rowWarps) {
     AtomInfo info = getAtomInfo(atom);
     int64_t columnWarps = warps / rowWarps;
     if (rows != 1 && rows % (info.rows * rowWarps) != 0)
@@ -328,6 +344,7 @@ private:
   /// Of a kernel of rows: columns of its widest tile, else 0, and the warps
   /// that have different rows.
   int64_t widest = 0, rowWarps = 1;
+  int64_t blockColumns = 0;
 };
 
 } // namespace

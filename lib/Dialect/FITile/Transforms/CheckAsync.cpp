@@ -49,8 +49,9 @@ public:
   LogicalResult check() {
     WalkResult result = kernel.getBody().walk([&](Operation *op) {
       Spread allowed;
-      if (isa<ShareStateOp, ArriveLastOp, StoreMergedStateOp, NVVM::Barrier0Op>(
-              op))
+      auto merged = dyn_cast<StoreMergedStateOp>(op);
+      if (isa<ShareStateOp, ArriveLastOp, NVVM::Barrier0Op>(op) ||
+          (merged && merged.synchronises()))
         allowed = Spread::None;
       else if (auto reduce = dyn_cast<ReduceOp>(op);
                reduce && spansWarps(reduce))

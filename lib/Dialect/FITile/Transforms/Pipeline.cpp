@@ -129,14 +129,32 @@ private:
         point = op;
     OpBuilder b(point);
     Location loc = first.getLoc();
+    // With few rows, page tables are asked first of all, for all tiles that are
+    // begun here: the first copy waits for one answer, and no other for another
+    // one. Many rows have no registers for it.
+    bool isFew =
+        first->getParentOfType<KernelOp>().getSchedule().getKeyWarps() > 1;
+    Block *block = first->getBlock();
+    if (isFew && isa<ForItemsOp>(block->getParentOp()))
+      b.setInsertionPointToStart(block);
     Ahead ahead;
     ahead.cursor = CursorOp::create(b, loc, first.getItem(), step);
     lookUp(b, transfers.front(), ahead);
+    SmallVector<Ahead> begun;
+    auto begin = [&] {
+      for (Ahead &place : begun)
+        for (Transfer &transfer : transfers.front())
+          start(b, transfer, transfers.front(), place);
+      begun.clear();
+    };
     for (int64_t number = 0; number + 1 < stages; ++number) {
-      for (Transfer &transfer : transfers.front())
-        start(b, transfer, transfers.front(), ahead);
+      begun.push_back(ahead);
+      if (!isFew)
+        begin();
       advance(b, loc, transfers.front(), ahead, step);
     }
+    b.setInsertionPoint(point);
+    begin();
     for (auto [loop, itsTransfers] : llvm::zip(loops, transfers))
       ahead = pipeline(loop, itsTransfers, ahead, step);
   }

@@ -26,8 +26,10 @@ using namespace fi;
 using namespace fi::tile;
 
 static bool isBarrier(Operation *op) {
+  if (auto store = dyn_cast<StoreMergedStateOp>(op))
+    return store.synchronises();
   return isa<NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::SyncWarpOp, ShareStateOp,
-             ArriveLastOp, StoreMergedStateOp>(op);
+             ArriveLastOp>(op);
 }
 
 static bool isEvent(Operation *op) {

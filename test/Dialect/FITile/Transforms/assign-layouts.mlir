@@ -188,3 +188,24 @@ fi_tile.kernel @other_rows(%x: memref<?x1x512xf32>, %w: !fi_tile.work)
   }
   fi_tile.return
 }
+
+// -----
+
+// States that are merged a few rows at a time: lanes have columns side by side.
+#schedule = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1, key_warps = 4, lanes = 4>
+// CHECK-DAG: #[[BLOCK:.*]] = #fi_tile.frag<row16, rep = [1, 1], warps = 1>
+// CHECK-DAG: #[[ROW:.*]] = #fi_tile.slice<1, #[[BLOCK]]>
+// CHECK-LABEL: fi_tile.kernel @few_rows
+fi_tile.kernel @few_rows(%w: !fi_tile.work) schedule(#schedule) {
+  %i = arith.constant 1 : index
+  fi_tile.for_items %it in %w {
+    %rest = fi_tile.from_row %it[%i]
+    // CHECK: fi_tile.load_state {{.*}} : tensor<2x128xf32, #[[BLOCK]]>, tensor<2x1xf32, #[[ROW]]>
+    %o, %l = fi_tile.load_state %w[%rest, %i] : tensor<2x128xf32>, tensor<2x1xf32>
+    // CHECK: fi_tile.broadcast %{{.*}} : tensor<2x1xf32, #[[ROW]]> -> tensor<2x128xf32, #[[BLOCK]]>
+    %f = fi_tile.broadcast %l : tensor<2x1xf32> -> tensor<2x128xf32>
+    %p = arith.mulf %o, %f : tensor<2x128xf32>
+    fi_tile.store_state %p, %l to %w[%rest] : tensor<2x128xf32>, tensor<2x1xf32>
+  }
+  fi_tile.return
+}

@@ -132,6 +132,20 @@ def FITile_ItemOp : FITile_Op<"item", [Pure]> {
   let assemblyFormat = "$item `[` custom<EnumKeyword>($field) `]` attr-dict";
 }
 
+def FITile_FromRowOp : FITile_Op<"from_row", [Pure]> {
+  let summary = "an item without its first rows";
+  let description = [{
+    `row_begin` is `row` rows further on, `row_count` as many less; all other fields
+    are the item's. Tiles that are loaded from states of it, or stored to them, begin
+    at that row, so that a few rows at a time can be merged.
+
+    Example: `%rest = fi_tile.from_row %it[%r]`
+  }];
+  let arguments = (ins FITile_ItemType:$item, Index:$row);
+  let results = (outs FITile_ItemType:$result);
+  let assemblyFormat = "$item `[` $row `]` attr-dict";
+}
+
 def FITile_ForKeysOp : FITile_Op<"for_keys", [
     SingleBlock, RecursiveMemoryEffects]> {
   let summary = "loop over the visited key tiles of an item";
@@ -416,136 +430,6 @@ def FITile_LoadColumnsOp : FITile_Op<"load_columns", [
   let hasVerifier = 1;
 }
 
-def FITile_StoreStateOp : FITile_Op<"store_state", [
-    MemoryEffects<[MemWrite]>]> {
-  let summary = "stores a partial state in the item's slot";
-  let description = [{
-    With `part`, that part of the output's columns, as in `fi_tile.store_rows`.
-  }];
-  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
-                       FITile_WorkType:$work, FITile_ItemType:$item,
-                       Optional<Index>:$part);
-  let assemblyFormat = [{
-    $output `,` $statistic `to` $work `[` $item `]` (`part` $part^)?
-    attr-dict `:` type($output) `,` type($statistic)
-  }];
-  let hasVerifier = 1;
-}
-
-def FITile_StoreMergedStateOp : FITile_Op<"store_merged_state", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "stores the state of several pieces in the first one's slot";
-  let description = [{
-    `index` counts from the item's `slot`, as in `fi_tile.load_state`: the slot loses
-    the state that it held. All warps of a worker wait for one another before it, so
-    that whoever merges a part of the columns has loaded that state.
-
-    Example: `fi_tile.store_merged_state %o, %l to %work[%it, %i] part %g : tensor<16x32xf32>, tensor<16x1xf32>`
-  }];
-  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
-                       FITile_WorkType:$work, FITile_ItemType:$item,
-                       Index:$index, Optional<Index>:$part);
-  let assemblyFormat = [{
-    $output `,` $statistic `to` $work `[` $item `,` $index `]` (`part` $part^)?
-    attr-dict `:` type($output) `,` type($statistic)
-  }];
-  let hasVerifier = 1;
-}
-
-def FITile_LoadStateOp : FITile_Op<"load_state", [MemoryEffects<[MemRead]>]> {
-  let summary = "loads the partial state of a slot";
-  let description = [{
-    `index` counts from the item's `slot`. With `part`, that part of the output's
-    columns.
-  }];
-  let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
-                       Index:$index, Optional<Index>:$part);
-  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
-  let assemblyFormat = [{
-    $work `[` $item `,` $index `]` (`part` $part^)? attr-dict `:`
-    type($output) `,` type($statistic)
-  }];
-  let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
-// Groups of warps
-//===----------------------------------------------------------------------===//
-
-def FITile_ShareStateOp : FITile_Op<"share_state", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "lays a group's state out for the other groups";
-  let description = [{
-    Groups of warps that take key tiles of one item in turn (`key_warps` of the
-    schedule) have a state each. All groups wait for one another.
-
-    `offset` is where the states lie in shared memory, once fi-tile-allocate has run.
-
-    Example: `fi_tile.share_state %o, %lse : tensor<16x128xf32>, tensor<16x1xf32>`
-  }];
-  let arguments = (ins FITile_Tile:$output, FITile_Tile:$statistic,
-                       OptionalAttr<I64Attr>:$offset);
-  let assemblyFormat = [{
-    $output `,` $statistic (`at` $offset^)? attr-dict `:` type($output) `,`
-    type($statistic)
-  }];
-  let hasVerifier = 1;
-}
-
-def FITile_LoadGroupStateOp : FITile_Op<"load_group_state", [
-    MemoryEffects<[MemRead]>]> {
-  let summary = "part of the columns of a group's state";
-  let description = [{
-    Of the state of `columns` columns that group `index` shared last.
-
-    Example: `%o, %l = fi_tile.load_group_state %i part %g of 128 : tensor<16x32xf32>, tensor<16x1xf32>`
-  }];
-  let arguments = (ins Index:$index, Index:$part, I64Attr:$columns,
-                       OptionalAttr<I64Attr>:$offset);
-  let results = (outs FITile_Tile:$output, FITile_Tile:$statistic);
-  let assemblyFormat = [{
-    $index `part` $part `of` $columns (`at` $offset^)? attr-dict `:`
-    type($output) `,` type($statistic)
-  }];
-  let hasVerifier = 1;
-}
-
-def FITile_GroupsOp : FITile_Op<"groups", [Pure]> {
-  let summary = "number of groups of warps";
-  let results = (outs Index:$result);
-  let assemblyFormat = "attr-dict";
-}
-
-def FITile_GroupOp : FITile_Op<"group", [Pure]> {
-  let summary = "number of this group of warps";
-  let results = (outs Index:$result);
-  let assemblyFormat = "attr-dict";
-}
-
-def FITile_ArriveLastOp : FITile_Op<"arrive_last", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "whether all pieces of the item's tile have stored their states";
-  let description = [{
-    Each piece of a split tile arrives once, after it has stored its state; true in
-    the one that arrives last, which may load all of them. It resets the count for
-    the next launch. The same for all warps of a worker.
-
-    `counter` has a counter's number, from the one of the tile's first slot, and how
-    many arrive at it: parts of the pieces may meet first, and one of each part then.
-    Every slot of the tile has a counter. Absent, all pieces arrive at the first.
-
-    Example: `%last = fi_tile.arrive_last %work[%it]`
-    Example: `%last = fi_tile.arrive_last %work[%it] counter %c, %n`
-  }];
-  let arguments = (ins FITile_WorkType:$work, FITile_ItemType:$item,
-                       Variadic<Index>:$counter, OptionalAttr<I64Attr>:$offset);
-  let results = (outs I1:$result);
-  let assemblyFormat = [{
-    $work `[` $item `]` (`counter` $counter^)? (`at` $offset^)? attr-dict
-  }];
-  let hasVerifier = 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -792,6 +676,7 @@ def FITile_SinkOp : FITile_Op<"sink", [
   let hasVerifier = 1;
 }
 
+include "fi/Dialect/FITile/IR/FITileStateOps.td"
 include "fi/Dialect/FITile/IR/FITilePlacedOps.td"
 
 #endif // FI_DIALECT_FITILE_IR_FITILEOPS_TD
