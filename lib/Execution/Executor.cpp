@@ -147,6 +147,12 @@ Expected<std::string> Executor::getScheduleJson() {
   return createStringError("backend '" + name + "' makes no plan to draw");
 }
 
+Expected<std::string> Executor::getTimelineJson() {
+  return createStringError("backend '" + name +
+                           "' has no timeline: expected a GPU, cuda or "
+                           "emulated:CHIP, whose kernels note the time");
+}
+
 //===----------------------------------------------------------------------===//
 // Reference
 //===----------------------------------------------------------------------===//

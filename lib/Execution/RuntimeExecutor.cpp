@@ -55,6 +55,19 @@ RuntimeExecutor::takeText(fi_status (*get)(const fi_plan *, char **)) {
   return result;
 }
 
+Expected<std::string> RuntimeExecutor::getTimelineJson() {
+  if (!device)
+    return Executor::getTimelineJson();
+  if (!runtimePlan)
+    return createStringError("expected a plan before asking about it");
+  char *text = nullptr;
+  if (fi_plan_timeline_json(runtimePlan, device->getStream(), &text) != FI_OK)
+    return getRuntimeError();
+  std::string result = text;
+  fi_string_free(text);
+  return result;
+}
+
 Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
   llvm::SmallVector<fi_value> planValues, runValues;
   if (Error error =
@@ -79,6 +92,7 @@ Error RuntimeExecutor::plan(llvm::ArrayRef<HostValue> arguments) {
       : options.split == SplitChoice::None   ? FI_SPLIT_NONE
                                              : FI_SPLIT_DEFAULT;
   planOptions.split_keys = options.splitKeys;
+  planOptions.profile_bytes = options.profileBytes;
   planOptions.run_shapes = shapes.empty() ? nullptr : shapes.data();
   if (device) {
     planOptions.device = device->getHandle();

@@ -52,6 +52,8 @@ public:
   llvm::Expected<std::string> getScheduleJson() override {
     return takeText(fi_plan_schedule_json);
   }
+  bool hasTimelines() const override { return bool(device); }
+  llvm::Expected<std::string> getTimelineJson() override;
   int getWorkers() const override {
     return runtimePlan ? fi_plan_workers(runtimePlan) : options.workers;
   }

@@ -95,6 +95,8 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITileAllocate(allocate));
   kernels.addPass(tile::createFITileCheckAsync());
   kernels.addPass(tile::createFITileEstimateRegisters());
+  // Where nothing is decided any more: in profile builds as in all others.
+  kernels.addPass(tile::createFITileMark());
 }
 
 void fi::buildNVVMPipeline(OpPassManager &pm) {

@@ -6,6 +6,7 @@
 #===--------------------------------------------------------------------------===#
 """Plans: a program, planned for a batch."""
 
+import json
 import sys
 
 from . import _runtime
@@ -41,6 +42,7 @@ def _options(workers, split, rows, shapes, stream, program, graph):
     options.max_requests, options.max_request_rows, options.max_pages = (
         graph["max_requests"], graph["max_request_rows"], graph["max_pages"]
     )
+    options.profile_bytes = graph["profile_bytes"]
     return options
 
 
@@ -113,7 +115,8 @@ class Plan(_runtime.Plan):
     plan is updated: its batches then have at most `max_requests` requests of at most
     `max_request_rows` rows, `rows` rows in all and `max_pages` entries of page tables;
     0: as the first batch. `checked` makes runs wait for each launch, so that a fault
-    names its kernel.
+    names its kernel. `profile_bytes` bounds the log of a program that was compiled with
+    `profile` (0: 256 MiB).
 
     A plan has one workspace: on a device, runs that are under way at once in several
     streams need a plan each.
@@ -121,12 +124,13 @@ class Plan(_runtime.Plan):
 
     def __init__(
         self, program, *values, device=None, split="default", workers=0, rows=0, shapes=None, stream=None,
-        graph_safe=False, max_requests=0, max_request_rows=0, max_pages=0, checked=False, **named
+        graph_safe=False, max_requests=0, max_request_rows=0, max_pages=0, checked=False, profile_bytes=0,
+        **named
     ):
         self.program = program
         self._defaults = (workers, split, rows, shapes)
         self._graph = {"graph_safe": graph_safe, "max_requests": max_requests, "max_request_rows": max_request_rows,
-                       "max_pages": max_pages, "checked": checked}
+                       "max_pages": max_pages, "checked": checked, "profile_bytes": profile_bytes}
         super().__init__(
             program._package,
             _values(program, values, named),
@@ -144,6 +148,13 @@ class Plan(_runtime.Plan):
             _values(self.program, values, named), _options(*options, stream, self.program, self._graph)
         )
         self._defaults = options
+
+    def timeline(self, stream=None):
+        """What the warps of a GPU did when, in the last run, of a program that was
+        compiled with `profile`: a trace for Chrome's and Perfetto's viewers, to be
+        written by json.dump. Waits for `stream` (default: the library's current one),
+        in which that run was launched."""
+        return json.loads(self._timeline(_stream(stream)))
 
     def __repr__(self):
         return f"<fi.Plan of {self.program.name}, batch {self.generation}, {self.workspace_bytes} bytes of workspace>"

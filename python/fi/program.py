@@ -104,7 +104,8 @@ def _invalid_program(sentence):
     return error
 
 
-def compile(text, target: Optional[str] = None, program: str = "", cache: bool = True, checked: bool = False):
+def compile(text, target: Optional[str] = None, program: str = "", cache: bool = True, checked: bool = False,
+            profile: Optional[str] = None):
     """Compiles a program from its text.
 
     `target` is "native" (this machine's GPU where it has one, else its CPU), "cpu"
@@ -112,7 +113,9 @@ def compile(text, target: Optional[str] = None, program: str = "", cache: bool =
     "#fi.target<cpu, vector_bits = 256>"; by default what the text says in fi.target, else
     "native". `program` names the one meant where there are several. What was compiled
     before comes from a cache on disk, unless `cache` is False. With `checked`, kernels
-    for GPUs check page indices and tell what they are at work on.
+    for GPUs check page indices and tell what they are at work on; with `profile`, they
+    note when their phases begin ("phases"), or each wait for a tile, too ("tiles"), for
+    `Plan.timeline`.
     """
     try:
         from . import _compiler
@@ -121,7 +124,7 @@ def compile(text, target: Optional[str] = None, program: str = "", cache: bool =
             f"compile: the compiler is not installed beside fi._runtime ({error}); open packages with fi.load"
         ) from error
     capability = next(((major, minor) for _, major, minor in _runtime.devices()), (0, 0))
-    compiled = _compiler.compile(text, target or "", program, cache, checked, *capability)
+    compiled = _compiler.compile(text, target or "", program, cache, checked, profile or "", *capability)
     if not isinstance(compiled, _compiler.Compiled):
         raise _invalid_program(compiled)
     manifest = compiled.manifest
@@ -133,7 +136,7 @@ def compile(text, target: Optional[str] = None, program: str = "", cache: bool =
     def source(level):
         if level == "ptx" and compiled.is_cuda:
             return compiled.ptx
-        found = _compiler.text(text, target or "", program, level, checked, *capability)
+        found = _compiler.text(text, target or "", program, level, checked, profile or "", *capability)
         if not found:
             raise _runtime.Error(f"text: the road of '{package.program}' to its target has no level '{level}'")
         if found[0] == "!":

@@ -53,6 +53,14 @@ public:
       (*module)->setAttr(kTargetAttr, *target);
     if (request.checked)
       (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(context.get()));
+    if (!request.profile.empty() && request.profile != "phases" &&
+        request.profile != "tiles")
+      return createStringError("compile: profile: expected None, 'phases' or "
+                               "'tiles', but got '" +
+                               request.profile + "'");
+    if (!request.profile.empty())
+      (*module)->setAttr(kProfileAttr,
+                         mlir::StringAttr::get(context.get(), request.profile));
     return Error::success();
   }
 

@@ -28,6 +28,8 @@ struct Request {
   bool cache = true;
   /// Sets fi.checked.
   bool checked = false;
+  /// Sets fi.profile, unless empty.
+  std::string profile;
   /// Of this machine's GPU; 0: there is none.
   unsigned major = 0, minor = 0;
 };

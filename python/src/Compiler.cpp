@@ -21,8 +21,10 @@ using namespace fi::python;
 static nb::object compileText(const std::string &text,
                               const std::string &target,
                               const std::string &program, bool cache,
-                              bool checked, unsigned major, unsigned minor) {
-  Request request = {text, target, program, cache, checked, major, minor};
+                              bool checked, const std::string &profile,
+                              unsigned major, unsigned minor) {
+  Request request = {text,    target,  program, cache,
+                     checked, profile, major,   minor};
   auto code = std::make_unique<Code>();
   std::string error;
   {
@@ -38,8 +40,10 @@ static nb::object compileText(const std::string &text,
 static std::string printText(const std::string &text, const std::string &target,
                              const std::string &program,
                              const std::string &level, bool checked,
-                             unsigned major, unsigned minor) {
-  Request request = {text, target, program, false, checked, major, minor};
+                             const std::string &profile, unsigned major,
+                             unsigned minor) {
+  Request request = {text,    target,  program, false,
+                     checked, profile, major,   minor};
   std::string found, error;
   {
     nb::gil_scoped_release unlocked;

@@ -218,6 +218,7 @@ void Plan::make(nb::tuple given, const PlanOptions &options) {
   made.max_requests = options.maxRequests;
   made.max_request_rows = options.maxRequestRows;
   made.max_pages = options.maxPages;
+  made.profile_bytes = options.profileBytes;
   std::lock_guard<std::mutex> lock(running);
   python::check(
       handle
@@ -486,6 +487,17 @@ std::string Plan::explain() const {
 std::string Plan::schedule() const {
   char *text = nullptr;
   fi_status status = fi_plan_schedule_json(handle, &text);
+  return take(status, text);
+}
+
+std::string Plan::timeline(uintptr_t stream) const {
+  char *text = nullptr;
+  fi_status status = FI_OK;
+  {
+    nanobind::gil_scoped_release unlocked;
+    status =
+        fi_plan_timeline_json(handle, reinterpret_cast<void *>(stream), &text);
+  }
   return take(status, text);
 }
 

@@ -58,6 +58,7 @@ struct PlanOptions {
   uintptr_t stream = 0;
   bool graphSafe = false, checked = false;
   int64_t maxRequests = 0, maxRequestRows = 0, maxPages = 0;
+  int64_t profileBytes = 0;
 };
 
 class Plan {
@@ -81,6 +82,8 @@ public:
   void check() const;
   std::string explain() const;
   std::string schedule() const;
+  /// What warps did when in the last run, as JSON; waits for the stream.
+  std::string timeline(uintptr_t stream) const;
   size_t workspaceBytes() const { return fi_plan_workspace_bytes(handle); }
   uint64_t generation() const { return fi_plan_generation(handle); }
   int32_t workers() const { return fi_plan_workers(handle); }

@@ -122,7 +122,8 @@ NB_MODULE(_runtime, module) {
       .def_rw("checked", &PlanOptions::checked)
       .def_rw("max_requests", &PlanOptions::maxRequests)
       .def_rw("max_request_rows", &PlanOptions::maxRequestRows)
-      .def_rw("max_pages", &PlanOptions::maxPages);
+      .def_rw("max_pages", &PlanOptions::maxPages)
+      .def_rw("profile_bytes", &PlanOptions::profileBytes);
 
   nb::class_<Plan> plan(module, "Plan");
   plan.def(nb::init<nb::handle, nb::tuple, int32_t, const PlanOptions &>(),
@@ -134,6 +135,7 @@ NB_MODULE(_runtime, module) {
            "nothing.")
       .def("explain", &Plan::explain, "What was chosen and why, as text.")
       .def("schedule_json", &Plan::schedule, "Who does what, as JSON.")
+      .def("_timeline", &Plan::timeline, nb::arg("stream"))
       .def_prop_ro("workspace_bytes", &Plan::workspaceBytes)
       .def_prop_ro("generation", &Plan::generation,
                    "1 at first, one more after each update.")

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Launch/Fault.h"
 #include "Launch/Run.h"
+#include "Launch/Timeline.h"
 #include "Support/Error.h"
 
 #include <cstdlib>
@@ -259,6 +260,18 @@ fi_status fi_plan_schedule_json(const fi_plan *plan, char **text) {
   *text = nullptr;
   return guarded("schedule",
                  [&] { return giveString(scheduleJson(*plan), text); });
+}
+
+fi_status fi_plan_timeline_json(const fi_plan *plan, void *stream,
+                                char **text) {
+  if (!plan || !text)
+    return nullPointer("fi_plan_timeline_json", plan ? "text" : "plan");
+  *text = nullptr;
+  return guarded("timeline", [&] {
+    std::string json;
+    FI_TRY(timelineJson(*plan, stream, json));
+    return giveString(json, text);
+  });
 }
 
 void fi_string_free(char *text) { std::free(text); }

@@ -6,6 +6,7 @@
 #===--------------------------------------------------------------------------===#
 """Programs and what they tell; packages on disk; what is refused."""
 
+import json
 import subprocess
 
 import numpy as np
@@ -52,6 +53,28 @@ def test_checked_kernels_are_asked_for(fi, for_gpu, three_requests_text):
     checked = fi.compile(half, target="sm_80", checked=True)
     assert '"faults": true' in checked.text("manifest") and '"faults"' not in for_gpu.text("manifest")
     assert "fi.checked" in checked.text("fi")
+
+
+@pytest.mark.parametrize("profile", ["phases", "tiles"])
+def test_profiled_kernels_are_asked_for(fi, for_gpu, three_requests_text, profile):
+    half = three_requests_text.replace("xf32, NHD", "xf16, NHD").replace("x64xf32", "x64xf16")
+    profiled = fi.compile(half, target="sm_80", profile=profile)
+    manifest = json.loads(profiled.text("manifest"))
+    bodies = [body for stage in manifest["stages"] for body in stage["bodies"]]
+    assert bodies and all("prologue" in [m.get("name") for m in b["launch"]["profile"]["marks"]] for b in bodies)
+    assert f'fi.profile = "{profile}"' in profiled.text("fi")
+    assert ("waiting for a tile" in profiled.text("placed")) == (profile == "tiles")
+    assert "%globaltimer" in profiled.text("ptx")
+    assert '"profile"' not in for_gpu.text("manifest") and "%globaltimer" not in for_gpu.text("ptx")
+
+
+def test_timelines_there_are_not(fi, three_requests, batch, three_requests_text):
+    with pytest.raises(fi.Error, match="timeline: expected a plan for a GPU, whose kernels note the time"):
+        fi.Plan(three_requests, *batch.tables).timeline()
+    with pytest.raises(fi.Error, match="compile: profile: expected None, 'phases' or 'tiles', but got 'all'"):
+        fi.compile(three_requests_text, profile="all")
+    with pytest.raises(fi.Error, match="options.profile_bytes: expected 0 .256 MiB. or the most bytes"):
+        fi.Plan(three_requests, *batch.tables, profile_bytes=-1)
 
 
 def test_devices(fi, for_gpu, batch):

@@ -19,6 +19,7 @@
 #include "fi/Support/File.h"
 #include "fi/Support/Npy.h"
 #include "fi/Support/SchedulePlot.h"
+#include "fi/Support/Timeline.h"
 #include "fi/Target/CPU/CPUCompiler.h"
 #include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/MLIRContext.h"
@@ -101,6 +102,26 @@ static cl::opt<bool>
     checked("checked", cl::cat(category),
             cl::desc("Kernels for GPUs check page indices and tell what they "
                      "are at work on, as with fi.checked on the module"));
+static cl::opt<std::string> profile(
+    "profile", cl::ValueOptional, cl::value_desc("phases|tiles"),
+    cl::cat(category),
+    cl::desc("Kernels for GPUs note when their phases begin (phases, the "
+             "default), or each wait for a tile, too, as with fi.profile on "
+             "the module; prints where the time went"));
+static cl::opt<std::string> timelinePath(
+    "timeline", cl::value_desc("trace.json"), cl::cat(category),
+    cl::desc("Write what the warps of a profiled program did when, for "
+             "Chrome's and Perfetto's viewers"));
+static cl::opt<int64_t>
+    profileBytes("profile-bytes", cl::value_desc("n"), cl::init(0),
+                 cl::cat(category),
+                 cl::desc("Most bytes of device memory for the log of a "
+                          "profiled program (default 256 MiB)"));
+static cl::opt<std::string>
+    timelinePlotPath("plot-timeline", cl::value_desc("file.svg"),
+                     cl::cat(category),
+                     cl::desc("Draw what the warps of a profiled program did "
+                              "when"));
 static cl::opt<bool>
     print("print", cl::cat(category),
           cl::desc("Print rows, visible keys, log-sum-exp and outputs"));
@@ -252,6 +273,29 @@ static Error save(const Signature &signature, const BackendRun &run) {
   return writeNpz(savePath, tensors);
 }
 
+/// Prints, writes and draws what the warps of the last run did when.
+static Error tellTimeline(Executor &executor) {
+  auto json = executor.getTimelineJson();
+  if (!json)
+    return json.takeError();
+  auto summary = summarizeTimeline(*json);
+  if (!summary)
+    return summary.takeError();
+  llvm::outs() << *summary;
+  auto write = [](StringRef path, const std::string &text) -> Error {
+    return writeFile(path, [&](llvm::raw_ostream &stream) { stream << text; });
+  };
+  if (!timelinePath.empty())
+    if (Error error = write(timelinePath, *json))
+      return error;
+  if (timelinePlotPath.empty())
+    return Error::success();
+  auto picture = plotTimeline(*json);
+  if (!picture)
+    return picture.takeError();
+  return write(timelinePlotPath, *picture);
+}
+
 /// A package and the text it is compared with must be the same program.
 static Error checkSameArguments(const Signature &package,
                                 const Signature &text) {
@@ -289,6 +333,7 @@ static Expected<bool> runTool() {
                              Twine(sampleCount));
   ExecutorOptions options;
   options.workers = workers;
+  options.profileBytes = profileBytes;
   std::tie(options.split, options.splitKeys) = *split;
 
   auto batch = findBatch();
@@ -318,6 +363,21 @@ static Expected<bool> runTool() {
                              "compiled with; use fi-translate --checked");
   if (checked)
     (*module)->setAttr(kCheckedAttr, mlir::UnitAttr::get(&context));
+  bool wantsTimeline = profile.getNumOccurrences() || !timelinePath.empty() ||
+                       !timelinePlotPath.empty();
+  if (profile.getNumOccurrences() && isPackage)
+    return createStringError("--profile: expected a program's text, but got a "
+                             "package, whose kernels note the time if it was "
+                             "compiled so; use fi-translate --profile");
+  if (wantsTimeline && !isPackage) {
+    StringRef detail =
+        profile.empty() ? StringRef("phases") : StringRef(profile);
+    if (detail != "phases" && detail != "tiles")
+      return createStringError(
+          "--profile: expected phases or tiles, but got '" + detail + "'");
+    if (profile.getNumOccurrences() || !(*module)->hasAttr(kProfileAttr))
+      (*module)->setAttr(kProfileAttr, mlir::StringAttr::get(&context, detail));
+  }
   if (!module && !compareNames.empty())
     return createStringError("--compare: a package has no text to run on "
                              "another backend; give it by --source=FILE.mlir");
@@ -330,6 +390,8 @@ static Expected<bool> runTool() {
   if (!executor)
     return executor.takeError();
   const Signature &signature = (*executor)->getSignature();
+  if (wantsTimeline && !(*executor)->hasTimelines())
+    return (*executor)->getTimelineJson().takeError();
 
   InputOptions inputOptions;
   inputOptions.seed = seed;
@@ -412,6 +474,9 @@ static Expected<bool> runTool() {
             plotPath, [&](llvm::raw_ostream &stream) { stream << *picture; }))
       return std::move(error);
   }
+  if (wantsTimeline)
+    if (Error error = tellTimeline(**executor))
+      return std::move(error);
   if (!savePath.empty())
     if (Error error = save(signature, run))
       return std::move(error);

@@ -91,6 +91,12 @@ static cl::opt<bool>
     checked("checked", cl::cat(category),
             cl::desc("Kernels for GPUs check page indices and tell what they "
                      "are at work on, as with fi.checked on the module"));
+static cl::opt<std::string> profile(
+    "profile", cl::ValueOptional, cl::value_desc("phases|tiles"),
+    cl::cat(category),
+    cl::desc("Kernels for GPUs note when their phases begin (phases, the "
+             "default), or each wait for a tile, too, as with fi.profile on "
+             "the module"));
 static cl::opt<bool> noLocations(
     "no-locations", cl::cat(category),
     cl::desc("PTX without .loc directives, which tell the line of each "
@@ -234,6 +240,11 @@ static void setAttributes(mlir::ModuleOp module, TargetAttr target) {
     module->setAttr(kTargetAttr, target);
   if (checked)
     module->setAttr(kCheckedAttr, mlir::UnitAttr::get(module.getContext()));
+  if (profile.getNumOccurrences())
+    module->setAttr(
+        kProfileAttr,
+        mlir::StringAttr::get(module.getContext(),
+                              profile.empty() ? "phases" : profile.c_str()));
 }
 
 static gpu::CompileOptions getGPUOptions() {

@@ -285,7 +285,10 @@ public:
                   ++generation);
     if (!opts.check)
       memory.markAllWritten();
-    return launch.run();
+    launch.startTime = time;
+    result = launch.run();
+    time += launch.steps;
+    return result;
   }
 
 private:
@@ -368,6 +371,7 @@ private:
   MemoryMap memory;
   std::vector<std::unique_ptr<ModuleImpl>> modules;
   uint32_t generation = 0;
+  uint64_t time = 0; // warp instructions of all launches
 };
 
 } // namespace

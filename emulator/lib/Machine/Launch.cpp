@@ -246,6 +246,8 @@ template <bool Track> void Launch::runWarp(Warp &w, int64_t quantum) {
     int64_t slice =
         w.fragments.size() > 1 ? std::min(left, fragmentTurn) : left;
     int64_t n = slice;
+    turnLength = slice;
+    turn = &n;
     do {
       uint32_t pc = w.pc;
       const Inst &in = code[pc];
@@ -263,6 +265,7 @@ template <bool Track> void Launch::runWarp(Warp &w, int64_t quantum) {
         in.fn(w, in, m);
       --n;
     } while (w.pc < w.limit && n > 0);
+    turn = nullptr;
     left -= slice - n;
     steps += uint64_t(slice - n);
     if (!w.alive)
@@ -440,16 +443,15 @@ uint64_t specialValue(Warp &w, uint32_t which, uint32_t lane) {
     return 1;
   case Special::Zero:
     return 0;
-  // Time is counted in warp instructions.
   case Special::Clock:
   case Special::GlobalTimerLo:
-    return uint32_t(l.steps);
+    return uint32_t(l.time());
   case Special::ClockHi:
   case Special::GlobalTimerHi:
-    return l.steps >> 32;
+    return l.time() >> 32;
   case Special::Clock64:
   case Special::GlobalTimer:
-    return l.steps;
+    return l.time();
   }
   return 0;
 }

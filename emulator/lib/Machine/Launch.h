@@ -55,6 +55,12 @@ public:
   std::vector<uint64_t> counts; // by instruction
   std::vector<uint8_t> params;
   uint64_t steps = 0;
+  /// What time registers say: warp instructions of the device, those of earlier
+  /// launches among them.
+  uint64_t time() const {
+    return startTime + steps + (turn ? uint64_t(turnLength - *turn) : 0);
+  }
+  uint64_t startTime = 0;
 
   Place placeOf(uint32_t inst) const;
   std::string describePosition(const Warp &warp) const;
@@ -83,6 +89,9 @@ private:
   void start(Cta &cta, uint64_t linear);
   bool runCta(Cta &cta, int64_t budget);
   template <bool Track> void runWarp(Warp &warp, int64_t quantum);
+  /// Of the warp that runs: instructions of its turn, and what is left of them.
+  int64_t turnLength = 0;
+  const int64_t *turn = nullptr;
   bool select(Warp &warp);
   void deadlock(Cta &cta);
   void trackRegisters(Warp &warp, uint32_t pc, uint32_t mask);

@@ -120,6 +120,34 @@ typedef enum fi_fault_code {
   FI_FAULT_PAGE = 1 /* a page index outside the pool of keys; page 0 was read */
 } fi_fault_code;
 
+/* Kernels of profile builds (`profile` in the manifest's launch) have one more
+ * parameter, behind the log of faults if there is one: the log of the launch,
+ * memory of the device. Behind its head come parts of warps, those of CTA 0
+ * first; each is a fi_warp_marks and `capacity` times a fi_mark. A warp writes
+ * its marks in the order of its program, and the rest when it ends. */
+typedef struct fi_mark_log {
+  uint32_t capacity; /* marks for which a warp has room; the runtime's */
+  uint32_t run;      /* not 0; the runtime's */
+  uint32_t reserved[2];
+} fi_mark_log;
+
+typedef struct fi_warp_marks {
+  uint64_t begin_time;  /* %globaltimer when the warp began ... */
+  uint64_t begin_clock; /* ... and %clock64 then */
+  uint64_t end_time;    /* the same when it ended */
+  uint64_t end_clock;
+  uint32_t written; /* marks that follow */
+  uint32_t dropped; /* marks for which there was no room */
+  uint32_t sm;      /* %smid */
+  uint32_t run;     /* that of the log: the warp has written all this */
+} fi_warp_marks;
+
+typedef struct fi_mark {
+  uint64_t clock; /* %clock64 of the warp's multiprocessor */
+  uint32_t mark;  /* an index into the marks of the launch in the manifest */
+  int32_t item;   /* an index into `items`; -1: of no item */
+} fi_mark;
+
 /* Every package for the CPU defines this symbol, with FI_ABI_VERSION as its
  * value. */
 #define FI_ABI_VERSION_SYMBOL "fi_package_abi_version"
@@ -132,6 +160,9 @@ static_assert(sizeof(fi_item) == 80, "fi_item is part of the ABI");
 static_assert(offsetof(fi_item, q_begin) == 40, "fi_item is part of the ABI");
 static_assert(sizeof(fi_work) == 32, "fi_work is part of the ABI");
 static_assert(sizeof(fi_fault_log) == 32, "fi_fault_log is part of the ABI");
+static_assert(sizeof(fi_mark_log) == 16, "fi_mark_log is part of the ABI");
+static_assert(sizeof(fi_warp_marks) == 48, "fi_warp_marks is part of the ABI");
+static_assert(sizeof(fi_mark) == 16, "fi_mark is part of the ABI");
 #endif
 
 #endif /* FI_ABI_KERNELABI_H */

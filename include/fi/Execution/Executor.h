@@ -41,6 +41,8 @@ struct ExecutorOptions {
   SplitChoice split = SplitChoice::Default;
   /// Keys of a piece where the split is fixed.
   int64_t splitKeys = 0;
+  /// Most bytes of the log of a profiled program; 0: as the runtime says.
+  int64_t profileBytes = 0;
   /// As of cpu::CompileOptions.
   unsigned optLevel = 2;
   bool sideBySide = true, verifyEach = true;
@@ -114,6 +116,10 @@ public:
   virtual llvm::Expected<std::string> explain();
   /// Who does what, as JSON (docs/planner.md).
   virtual llvm::Expected<std::string> getScheduleJson();
+  /// When the warps of the last run began their phases, as a trace
+  /// (docs/profiling.md); an error where they did not note it.
+  virtual bool hasTimelines() const { return false; }
+  virtual llvm::Expected<std::string> getTimelineJson();
   virtual int getWorkers() const { return 1; }
   /// Reference only: visible keys by row and head for each attention, of the
   /// last run.

@@ -61,6 +61,8 @@ NVVMLowering::NVVMLowering(KernelOp kernel)
 }
 
 LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
+  if (failed(reserveMarks()))
+    return failure();
   createFunction();
   if (shared)
     sharedBase = LLVM::PtrToIntOp::create(
@@ -76,37 +78,17 @@ LogicalResult NVVMLowering::run(LLVM::GlobalOp shared) {
     int64_t &count = entryCounts[op.getType()];
     count = std::max(count, countEntries(op));
   });
+  beginMarks();
   prefetchPlan();
-  if (failed(initBarriers()))
+  if (failed(initBarriers()) || failed(lowerBlock(kernel.getBody().front())))
     return failure();
-  return lowerBlock(kernel.getBody().front());
+  endMarks();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Signature
 //===----------------------------------------------------------------------===//
-
-/// One CTA at least: a kernel may have all registers that it asks for. Kernels
-/// of rows move memory and need as many loads under way as there can be: half
-/// of the threads of a multiprocessor, where a lane has few elements and what
-/// it loads takes few registers; less where there is more to keep from one
-/// reduction to the next.
-int32_t NVVMLowering::getLeastCTAs(int64_t threads) {
-  constexpr int64_t kFew = 32, kHalf = 1024;
-  int64_t loaded = 0, reductions = 0;
-  kernel.walk([&](ReduceOp) { ++reductions; });
-  WalkResult result = kernel.walk([&](LoadRowsOp load) {
-    FailureOr<RegisterLayout> layout = RegisterLayout::of(load.getType());
-    if (failed(layout) || !isRowAtom(layout->getFrag().getAtom()) ||
-        layout->getRegisters() > kFew)
-      return WalkResult::interrupt();
-    loaded += layout->getRegisters() * load.getType().getElementTypeBitWidth();
-    return WalkResult::advance();
-  });
-  bool isSmall = !result.wasInterrupted() && loaded > 0 && loaded <= 32 * kFew;
-  int64_t wanted = reductions > 1 ? kHalf * 3 / 4 : kHalf;
-  return isSmall ? std::max<int64_t>(1, wanted / threads) : 1;
-}
 
 void NVVMLowering::createFunction() {
   MLIRContext *context = b.getContext();
@@ -125,6 +107,9 @@ void NVVMLowering::createFunction() {
   bool checked = isChecked(kernel);
   if (checked)
     types.push_back(globalPointer); // the log of faults
+  bool profiled = isProfiled(kernel);
+  if (profiled)
+    types.push_back(globalPointer); // the log of time stamps
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types);
   function = LLVM::LLVMFuncOp::create(b, loc, kernel.getSymName(), type);
@@ -176,6 +161,8 @@ void NVVMLowering::createFunction() {
   endItem = toIndex(parameter());
   if (checked)
     logPointer = parameter();
+  if (profiled)
+    marksPointer = parameter();
   setThread(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
 }
 
@@ -312,6 +299,7 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](WaitOp op) { return lowerWait(op); })
       .Case([&](AwaitOp op) { return lowerAwait(op); })
       .Case([&](ArriveOp op) { return lowerArrive(op); })
+      .Case([&](MarkOp op) { return lowerMark(op); })
       .Case([&](NVVM::FenceProxyOp op) -> LogicalResult {
         b.clone(*op);
         return success();
@@ -407,6 +395,7 @@ LogicalResult NVVMLowering::lowerForItems(ForItemsOp op) {
     b.setInsertionPointToStart(work.thenBlock());
   }
   itemNumber = items.getInductionVar();
+  resetMarks();
   // One role says what runs: the last one, which does the work.
   bool logs =
       logPointer && (!role || !isa_and_nonnull<RoleOp>(role->getNextNode()));
@@ -673,8 +662,8 @@ bool fi::tile::isChecked(KernelOp kernel) {
   return kernel->getParentOfType<ModuleOp>()->hasAttr(kCheckedAttr);
 }
 
-static DictionaryAttr launchOf(KernelOp kernel,
-                               ArrayRef<Attribute> tensorMaps) {
+static DictionaryAttr launchOf(KernelOp kernel, ArrayRef<Attribute> tensorMaps,
+                               Attribute marks) {
   Builder b(kernel.getContext());
   auto shared = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
   // Where others copy for them, warps find what their next item needs.
@@ -688,6 +677,8 @@ static DictionaryAttr launchOf(KernelOp kernel,
       b.getNamedAttr("threads", b.getI64IntegerAttr(countThreads(kernel)))};
   if (isChecked(kernel))
     entries.push_back(b.getNamedAttr("faults", b.getBoolAttr(true)));
+  if (marks)
+    entries.push_back(b.getNamedAttr("profile", marks));
   if (!tensorMaps.empty())
     entries.push_back(
         b.getNamedAttr("tensor_maps", b.getArrayAttr(tensorMaps)));
@@ -731,7 +722,7 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
     LLVM::GlobalOp shared;
     bool needed = llvm::any_of(module.getOps<KernelOp>(), [](KernelOp kernel) {
       auto bytes = kernel->getAttrOfType<IntegerAttr>(kSharedAttr);
-      return (bytes && bytes.getInt() > 0) ||
+      return (bytes && bytes.getInt() > 0) || isProfiled(kernel) ||
              !kernel.getBody().getOps<ChannelOp>().empty();
     });
     if (needed) {
@@ -754,7 +745,8 @@ struct FITileToNVVMPass : fi::impl::FITileToNVVMBase<FITileToNVVMPass> {
       NVVMLowering lowering(kernel);
       if (failed(lowering.run(shared)))
         return signalPassFailure();
-      launches[kernel.getSymName()] = launchOf(kernel, lowering.getRecipes());
+      launches[kernel.getSymName()] =
+          launchOf(kernel, lowering.getRecipes(), lowering.getMarks());
       kernel.erase();
     }
     for (PackageOp package : module.getOps<PackageOp>())

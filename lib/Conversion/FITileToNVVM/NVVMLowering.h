@@ -14,7 +14,7 @@
 // flow), Elementwise.cpp (registers), Memory.cpp (items, rows, states),
 // Rows.cpp (lanes along rows), Copy.cpp (copies into shared memory),
 // Buffers.cpp (tiles in it), Dot.cpp (products of 16-bit types), DotCodes.cpp
-// (those with bytes), DotF32.cpp (products in f32).
+// (those with bytes), DotF32.cpp (products in f32), Marks.cpp (time stamps).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +32,10 @@ namespace fi::tile {
 /// Whether the kernel's module asks for checks (kCheckedAttr).
 bool isChecked(KernelOp kernel);
 
+/// Whether a kernel's marks are written: its module asks for it (kProfileAttr),
+/// and there are some.
+bool isProfiled(KernelOp kernel);
+
 /// The type in memory and in registers: an i1 is a byte, and so are codes.
 mlir::Type storedType(mlir::Type element, mlir::Builder &b);
 
@@ -43,6 +47,8 @@ public:
   mlir::LogicalResult run(mlir::LLVM::GlobalOp shared);
   /// The manifest's recipes of the tensor maps that it takes (docs/abi.md).
   llvm::SmallVector<mlir::Attribute> getRecipes();
+  /// What the manifest says of a profiled kernel's marks; else null.
+  mlir::Attribute getMarks();
 
 private:
   using Value = mlir::Value;
@@ -397,6 +403,24 @@ private:
                                    Arrival arrival);
   LogicalResult lowerAwait(AwaitOp op);
   LogicalResult lowerArrive(ArriveOp op);
+
+  //===--- Time stamps (Marks.cpp) ----------------------------------------===//
+
+  /// Makes room for what warps know of their logs, behind all else in shared
+  /// memory.
+  LogicalResult reserveMarks();
+  /// What each warp begins and ends with.
+  void beginMarks();
+  void endMarks();
+  /// An item begins: what counts once in it has not come yet.
+  void resetMarks();
+  LogicalResult lowerMark(MarkOp op);
+  void writeMark(MarkOp op);
+  /// Runs `body` on lane 0 of each warp, with the warp's number in its CTA.
+  void onFirstLane(llvm::function_ref<void(Value warpOfCTA)> body);
+  Value warpLog(Value warpOfCTA);
+  Value markState(Value warpOfCTA);
+  Value readTimer(llvm::StringRef name);
   LogicalResult await(AwaitOp op);
   /// Keeps a copy into a channel's buffer for where that is committed; false
   /// where it is done now.
@@ -550,6 +574,16 @@ private:
   Value firstRow;
   /// Checked kernels: the log of faults and the number of the item; else null.
   Value logPointer, itemNumber;
+  /// Profiled kernels: the log of time stamps, else null; the marks that the
+  /// manifest names; those that count once in an item, by name; where in shared
+  /// memory warps keep what they know of their logs.
+  Value marksPointer;
+  llvm::SmallVector<MarkOp> marks;
+  llvm::SmallVector<mlir::StringAttr> onceMarks;
+  int64_t markOffset = 0;
+  /// Of a role that copies: marks that belong to the warp that fills the next
+  /// buffer.
+  llvm::SmallVector<Operation *> heldMarks;
   Argument stateOutput, stateStatistic;
   /// Thread within the group of warps that shares a tile; all index, and the
   /// same as i32 for addresses in shared memory.

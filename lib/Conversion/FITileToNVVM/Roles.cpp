@@ -176,6 +176,7 @@ LogicalResult NVVMLowering::lowerAwait(AwaitOp op) {
     if (!isFirst)
       return op.emitOpError("expected the buffer of the channel that the role "
                             "waited for before to be said to be full first");
+    it->second = std::exchange(heldMarks, {});
     it->second.push_back(op);
     return success();
   }
@@ -239,14 +240,19 @@ LogicalResult NVVMLowering::fill(ArriveOp op) {
   auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  if (failed(await(cast<AwaitOp>(steps.front()))))
-    return failure();
-  // One lane begins tensor copies: no other may be a phase behind it.
-  NVVM::SyncWarpOp::create(b, loc,
-                           arith::ConstantIntOp::create(b, loc, -1, 32));
-  for (Operation *copy : llvm::drop_begin(steps))
-    if (failed(lowerOp(copy)))
+  for (Operation *step : steps) {
+    if (auto mark = dyn_cast<MarkOp>(step)) {
+      writeMark(mark);
+    } else if (auto wait = dyn_cast<AwaitOp>(step)) {
+      if (failed(await(wait)))
+        return failure();
+      // One lane begins tensor copies: no other may be a phase behind it.
+      NVVM::SyncWarpOp::create(b, loc,
+                               arith::ConstantIntOp::create(b, loc, -1, 32));
+    } else if (failed(lowerOp(step))) {
       return failure();
+    }
+  }
   // Tensor copies arrive when they begin.
   Value byThreads = filledByThreads.lookup(channel);
   filledByThreads.erase(channel);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What atoms of rows have beside fragments of products: columns and rows beyond
-// the tile.
+// the tile; how many CTAs of kernels of rows are wanted side by side.
 //
 //===----------------------------------------------------------------------===//
 
@@ -147,4 +147,26 @@ LogicalResult NVVMLowering::lowerLoadColumns(LoadColumnsOp op) {
   map.map(op.getResult(), loadTile(op.getType(), argumentOf(op.getSource()),
                                    [&](Value) { return index(0); }));
   return success();
+}
+
+/// One CTA at least: a kernel may have all registers that it asks for. Kernels
+/// of rows move memory and need as many loads under way as there can be: half
+/// of the threads of a multiprocessor, where a lane has few elements and what
+/// it loads takes few registers; less where there is more to keep from one
+/// reduction to the next.
+int32_t NVVMLowering::getLeastCTAs(int64_t threads) {
+  constexpr int64_t kFew = 32, kHalf = 1024;
+  int64_t loaded = 0, reductions = 0;
+  kernel.walk([&](ReduceOp) { ++reductions; });
+  WalkResult result = kernel.walk([&](LoadRowsOp load) {
+    FailureOr<RegisterLayout> layout = RegisterLayout::of(load.getType());
+    if (failed(layout) || !isRowAtom(layout->getFrag().getAtom()) ||
+        layout->getRegisters() > kFew)
+      return WalkResult::interrupt();
+    loaded += layout->getRegisters() * load.getType().getElementTypeBitWidth();
+    return WalkResult::advance();
+  });
+  bool isSmall = !result.wasInterrupted() && loaded > 0 && loaded <= 32 * kFew;
+  int64_t wanted = reductions > 1 ? kHalf * 3 / 4 : kHalf;
+  return isSmall ? std::max<int64_t>(1, wanted / threads) : 1;
 }

@@ -131,7 +131,8 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
       .Case([&](ColumnsOp op) { return lowerColumns(op); })
       .Case([&](DotOp op) { return lowerDot(op); })
-      .Case<tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
+      // Threads of a CPU have no log of time stamps.
+      .Case<MarkOp, tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
           [](Operation *) { return success(); })
       .Default([&](Operation *op) -> LogicalResult {
         bool onScalars =

@@ -254,6 +254,9 @@ typedef struct fi_plan_options {
   /* Devices: 1: runs wait for each launch, so that a fault names its kernel.
    * Such runs cannot be captured. */
   int32_t checked;
+  /* Packages of profile builds: the most bytes of device memory that logs of
+   * time stamps may take (0: 256 MiB). Marks that do not fit are counted. */
+  int64_t profile_bytes;
 } fi_plan_options;
 
 /* Plans a batch: `values` are the plan arguments in order, in host memory. They
@@ -290,6 +293,13 @@ FI_API int32_t fi_plan_workers(const fi_plan *plan);
 FI_API fi_status fi_plan_explain(const fi_plan *plan, char **text);
 /* Who does what, as JSON (docs/planner.md). Released by fi_string_free. */
 FI_API fi_status fi_plan_schedule_json(const fi_plan *plan, char **text);
+/* When the warps of the last run began their phases, as a trace in JSON for
+ * Chrome's and Perfetto's viewers (docs/profiling.md): of a plan for a device
+ * whose package was compiled for profiling. The run was in `stream`, or comes
+ * before what is in it; the function waits for the stream. Released by
+ * fi_string_free. */
+FI_API fi_status fi_plan_timeline_json(const fi_plan *plan, void *stream,
+                                       char **text);
 FI_API void fi_string_free(char *text);
 
 /*===-- Run -----------------------------------------------------------------*/

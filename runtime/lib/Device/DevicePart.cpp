@@ -45,6 +45,7 @@ void DevicePart::release() {
     (void)driver.memory_free(driver.self, memory);
   if (logs && ownsMemory)
     (void)driver.host_free(driver.self, logs);
+  marks.release(*device);
   memory = staging = logs = nullptr;
   logBytes = 0;
   copied = nullptr;
@@ -169,11 +170,9 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     const Launch &launch = plan.lists.launches[l];
     if (launch.capacity == 0)
       continue;
-    const Stage &stage = manifest.stages[launch.stage];
     const StageKernels &kernels = module.stages[launch.stage];
     bool merge = launch.merge != none;
-    const LaunchShape &shape = merge ? stage.merges[launch.merge].launch
-                                     : stage.bodies[launch.body].launch;
+    const LaunchShape &shape = shapeOf(manifest, launch);
     DeviceLaunch made = {};
     made.function = merge ? kernels.merges[launch.merge].function
                           : kernels.bodies[launch.body].function;
@@ -196,6 +195,8 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     launches.push(made);
   }
   FI_TRY(placeLogs(manifest, plan, shared));
+  FI_TRY(marks.place(manifest, plan.lists, *device, plan.profileBytes, stream,
+                     launches));
 
   if (used == 0)
     return FI_OK;
@@ -214,10 +215,7 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
 fi_status DevicePart::placeLogs(const Manifest &manifest, const PlanData &plan,
                                 SharedMemory *shared) {
   auto isChecked = [&](const DeviceLaunch &launch) {
-    const Launch &planned = plan.lists.launches[launch.launch];
-    const Stage &stage = manifest.stages[launch.stage];
-    return planned.merge != none ? stage.merges[planned.merge].launch.faults
-                                 : stage.bodies[planned.body].launch.faults;
+    return shapeOf(manifest, plan.lists.launches[launch.launch]).faults;
   };
   auto bytesOf = [](const DeviceLaunch &launch) {
     return align(sizeof(fi_fault_log) + launch.grid * sizeof(uint32_t));

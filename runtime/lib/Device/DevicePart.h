@@ -14,6 +14,7 @@
 
 #include "../Package/Manifest.h"
 #include "../Support/Buffer.h"
+#include "MarkLogs.h"
 #include "Module.h"
 
 namespace fi::runtime {
@@ -42,6 +43,7 @@ struct DeviceLaunch {
   bool states;
   LaunchTail tail;
   fi_fault_log *log; // of a checked kernel, else null
+  char *marks;       // of a profiled kernel: its log on the device, else null
   /// Where kernels copy boxes; they belong to the manifest.
   const TensorMapRecipe *maps;
   uint32_t mapCount;
@@ -95,6 +97,7 @@ public:
   Buffer<StagePatches> stages;
   Buffer<int64_t> params;
   Buffer<Patch> patches;
+  MarkLogs marks; // of profiled kernels
   size_t deviceBytes() const { return capacity; }
   size_t usedBytes() const { return used; }
 

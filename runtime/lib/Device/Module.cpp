@@ -118,7 +118,9 @@ fi_status checkParams(const Manifest &m) {
     size_t maps = 0;
     for (const Body &body : stage.bodies)
       maps = std::max(maps, body.launch.tensorMaps.size());
-    size_t slots = stageSlots(m, stage) + FI_GPU_TAIL_SLOTS + 1;
+    // Behind the tail: the logs of faults and of time stamps.
+    size_t slots =
+        stageSlots(m, stage) + FI_GPU_TAIL_SLOTS + 1 + m.isProfiled();
     if (maps)
       slots += tensorMapAlignment - 1 + maps * tensorMapSlots;
     size_t bytes = slots * sizeof(int64_t);

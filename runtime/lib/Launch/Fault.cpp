@@ -16,30 +16,12 @@
 #include <cinttypes>
 
 namespace fi::runtime {
-namespace {
-
-const std::string &symbolOf(const Manifest &manifest, const Launch &launch) {
-  const Stage &stage = manifest.stages[launch.stage];
-  return launch.merge != none ? stage.merges[launch.merge].symbol
-                              : stage.bodies[launch.body].symbol;
-}
-
-/// "run: attention0 of 'llama', generation 3 of the plan: kernel 'decode'".
-std::string place(const fi_plan &plan, const Launch &launch) {
-  const Manifest &manifest = plan.package->manifest;
-  return "run: " + manifest.stages[launch.stage].name + " of '" +
-         manifest.program + "', generation " +
-         std::to_string(plan.generation.load(std::memory_order_relaxed)) +
-         " of the plan: kernel '" + symbolOf(manifest, launch) + "'";
-}
-
-std::string span(const char *what, int64_t first, int64_t count) {
+static std::string span(const char *what, int64_t first, int64_t count) {
   return count == 1 ? std::string(what) + " " + std::to_string(first)
                     : std::string(what) + "s " + std::to_string(first) +
                           " to " + std::to_string(first + count - 1);
 }
 
-/// "request 2, KV head 1, query row 17, keys 0 to 63".
 std::string describeItem(const fi_plan &plan, const Launch &launch,
                          int64_t index) {
   const PlanData &data = plan.data();
@@ -69,6 +51,17 @@ std::string describeItem(const fi_plan &plan, const Launch &launch,
     end = std::max(end, range.end);
   }
   return text + ", " + span("key", begin, end - begin);
+}
+
+namespace {
+
+/// "run: attention0 of 'llama', generation 3 of the plan: kernel 'decode'".
+std::string place(const fi_plan &plan, const Launch &launch) {
+  const Manifest &manifest = plan.package->manifest;
+  return "run: " + manifest.stages[launch.stage].name + " of '" +
+         manifest.program + "', generation " +
+         std::to_string(plan.generation.load(std::memory_order_relaxed)) +
+         " of the plan: kernel '" + symbolOf(manifest, launch) + "'";
 }
 
 /// What a CTA does: one item, or every n-th.

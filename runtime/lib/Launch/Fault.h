@@ -16,6 +16,11 @@
 
 namespace fi::runtime {
 
+/// "request 2, KV head 1, query row 17, keys 0 to 63": the item of that index
+/// among those of a launch.
+std::string describeItem(const fi_plan &plan, const Launch &launch,
+                         int64_t index);
+
 /// Fails if a checked kernel of the plan has found something since the last
 /// look. Does not wait for runs that are under way.
 fi_status checkFaults(const fi_plan &plan);

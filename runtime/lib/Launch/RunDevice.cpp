@@ -133,6 +133,8 @@ public:
       size_t log = slots + FI_GPU_TAIL_SLOTS;
       if (launch.log)
         params[log++] = int64_t(reinterpret_cast<intptr_t>(launch.log));
+      if (launch.marks)
+        params[log++] = int64_t(reinterpret_cast<intptr_t>(launch.marks));
       made.slots = uint32_t(log);
       made.tensor_maps = launch.mapCount;
       FI_TRY(describeTensors(launch, log));

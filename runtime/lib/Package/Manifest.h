@@ -118,6 +118,30 @@ struct TensorMapRecipe {
 /// Slots of 8 bytes of such a parameter; it begins at a multiple of 8 of them.
 constexpr size_t tensorMapSlots = 16, tensorMapAlignment = 8;
 
+/// The time stamps that a kernel of a profile build writes.
+struct ProfileShape {
+  enum Kind { Phase, Moment, End };
+  struct Mark {
+    Kind kind = Phase;
+    std::string name; // empty for an end
+  };
+  struct Role {
+    std::string name; // empty where all warps have the same program
+    int32_t warps = 1;
+  };
+  std::vector<Mark> marks; // none: the kernel writes none
+  std::vector<Role> roles; // their warps are those of a CTA, in order
+  /// Of a warp, at most, about: for each launch, item, and tile of keys.
+  int64_t perLaunch = 0, perItem = 0, perTile = 0;
+
+  int32_t warps() const {
+    int32_t count = 0;
+    for (const Role &role : roles)
+      count += role.warps;
+    return count;
+  }
+};
+
 /// How a kernel of a device is launched.
 struct LaunchShape {
   int32_t threads = 0;   // of a CTA
@@ -128,8 +152,11 @@ struct LaunchShape {
   bool persistent = false;
   /// It passes over items without rows, as graph-safe plans have them.
   bool emptyItems = false;
-  /// It is checked: it has the log of faults as its last parameter.
+  /// It is checked: it has the log of faults as a parameter.
   bool faults = false;
+  /// It has the log of time stamps as a parameter after that.
+  ProfileShape profile;
+  bool isProfiled() const { return !profile.marks.empty(); }
   /// After all other parameters.
   std::vector<TensorMapRecipe> tensorMaps;
 };
@@ -273,6 +300,19 @@ struct Manifest {
       break;
     }
     return nullptr;
+  }
+
+  /// Whether some kernel of a profile build writes time stamps.
+  bool isProfiled() const {
+    for (const Stage &stage : stages) {
+      for (const Body &body : stage.bodies)
+        if (body.launch.isProfiled())
+          return true;
+      for (const Merge &merge : stage.merges)
+        if (merge.launch.isProfiled())
+          return true;
+    }
+    return false;
   }
 
   /// Its kernels are launched on a device, not called.

@@ -43,6 +43,38 @@ static TensorMapRecipe readTensorMap(const JsonReader &json, const Manifest &m,
   return recipe;
 }
 
+static ProfileShape readProfile(const JsonReader &json, int32_t threads) {
+  constexpr int64_t most = 1 << 20;
+  ProfileShape profile;
+  profile.perLaunch = json.at("launch").integer(0, most);
+  profile.perItem = json.at("item").integer(0, most);
+  profile.perTile = json.at("tile").integer(0, most);
+  const JsonReader &marks = json.at("marks");
+  for (size_t i = 0, n = marks.size(); i < n; ++i) {
+    ProfileShape::Mark &mark = profile.marks.emplace_back();
+    std::string kind = marks[i].at("kind").string();
+    if (kind != "phase" && kind != "moment" && kind != "end")
+      marks[i].at("kind").error("'phase', 'moment' or 'end'");
+    mark.kind = kind == "phase"    ? ProfileShape::Phase
+                : kind == "moment" ? ProfileShape::Moment
+                                   : ProfileShape::End;
+    if (mark.kind != ProfileShape::End)
+      mark.name = marks[i].at("name").string();
+  }
+  if (profile.marks.empty())
+    marks.error("at least one mark");
+  const JsonReader &roles = json.at("roles");
+  for (size_t i = 0, n = roles.size(); i < n; ++i) {
+    ProfileShape::Role &role = profile.roles.emplace_back();
+    role.name = roles[i].at("name").string();
+    role.warps = int32_t(roles[i].at("warps").integer(1, 32));
+  }
+  constexpr int32_t lanes = 32;
+  if (profile.warps() * lanes != threads)
+    roles.error("the warps of " + std::to_string(threads) + " threads");
+  return profile;
+}
+
 LaunchShape readLaunch(const JsonReader &json, const Manifest &m,
                        const Stage &stage) {
   LaunchShape launch;
@@ -63,6 +95,8 @@ LaunchShape readLaunch(const JsonReader &json, const Manifest &m,
     launch.emptyItems = json.get("empty_items").boolean();
   if (!json.get("faults").isNull())
     launch.faults = json.get("faults").boolean();
+  if (!json.get("profile").isNull())
+    launch.profile = readProfile(json.get("profile"), launch.threads);
   if (!json.get("tensor_maps").isNull())
     for (size_t i = 0, n = json.get("tensor_maps").size(); i < n; ++i)
       launch.tensorMaps.push_back(

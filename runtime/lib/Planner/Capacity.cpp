@@ -234,4 +234,33 @@ fi_status Capacities::admitTable(const Manifest &manifest, int32_t argument,
   return FI_OK;
 }
 
+/// Kernels of a graph-safe plan must pass over surplus items.
+fi_status checkGraphKernels(const Manifest &manifest) {
+  auto check = [&](const Stage &stage, const std::string &symbol,
+                   const LaunchShape &launch) {
+    if (launch.isProfiled())
+      return fail(FI_UNSUPPORTED,
+                  "%s: kernel '%s' of package '%s': expected a plan that is "
+                  "not graph-safe of a package compiled for profiling, because "
+                  "each batch needs logs of its own; plan without graph_safe",
+                  stage.name.c_str(), symbol.c_str(), manifest.program.c_str());
+    if (launch.emptyItems)
+      return FI_OK;
+    return fail(FI_UNSUPPORTED,
+                "%s: kernel '%s' of package '%s': expected \"empty_items\": "
+                "true in its launch for a graph-safe plan, whose grids are "
+                "those of the largest batch, but got none; compile the program "
+                "again with this version, or plan without graph_safe and "
+                "capture runs anew after each update",
+                stage.name.c_str(), symbol.c_str(), manifest.program.c_str());
+  };
+  for (const Stage &stage : manifest.stages) {
+    for (const Body &body : stage.bodies)
+      FI_TRY(check(stage, body.symbol, body.launch));
+    for (const Merge &merge : stage.merges)
+      FI_TRY(check(stage, merge.symbol, merge.launch));
+  }
+  return FI_OK;
+}
+
 } // namespace fi::runtime

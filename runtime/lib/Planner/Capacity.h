@@ -78,6 +78,10 @@ private:
   std::vector<Frozen> frozen; // per argument
 };
 
+/// Kernels of a graph-safe plan must pass over surplus items, and may not write
+/// time stamps.
+fi_status checkGraphKernels(const Manifest &manifest);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_PLANNER_CAPACITY_H

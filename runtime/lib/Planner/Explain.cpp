@@ -9,40 +9,13 @@
 // draw it.
 //
 //===----------------------------------------------------------------------===//
+#include "../Support/Text.h"
 #include "Plan.h"
 
 #include <cinttypes>
-#include <cstdarg>
-#include <cstdio>
 
 namespace fi::runtime {
 namespace {
-
-void append(std::string &text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-void append(std::string &text, const char *format, ...) {
-  char line[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof(line), format, arguments);
-  va_end(arguments);
-  text += line;
-}
-
-/// A JSON string. Names come from the manifest and may hold anything.
-std::string quoted(const std::string &text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      append(out, "\\u%04x", c);
-    else
-      out += c;
-  }
-  return out + "\"";
-}
 
 std::string policyText(const SplitPolicy &policy) {
   std::string text;
@@ -63,15 +36,6 @@ const char *opName(StageOp op) {
                                   : "rows";
 }
 
-int64_t tilesOf(const WorkLists &lists, const fi_item &item, int64_t tileKeys) {
-  int64_t tiles = 0;
-  for (int32_t r = 0; r < item.full_ranges + item.partial_ranges; ++r) {
-    const fi_key_range &range = lists.ranges[item.range_begin + r];
-    tiles += (range.end - range.begin + tileKeys - 1) / tileKeys;
-  }
-  return tiles;
-}
-
 double costOf(const Manifest &m, const WorkLists &lists, const Launch &launch,
               const fi_item &item) {
   const Stage &stage = m.stages[launch.stage];
@@ -83,12 +47,6 @@ double costOf(const Manifest &m, const WorkLists &lists, const Launch &launch,
   if (stage.op != StageOp::Attention)
     return body.cost.item;
   return itemCost(body, tilesOf(lists, item, body.tileKeys), item.row_count);
-}
-
-const std::string &symbolOf(const Manifest &m, const Launch &launch) {
-  const Stage &stage = m.stages[launch.stage];
-  return launch.merge != none ? stage.merges[launch.merge].symbol
-                              : stage.bodies[launch.body].symbol;
 }
 
 void explainAttention(std::string &text, const Stage &stage,

@@ -31,6 +31,12 @@ fi_status readCapacities(const fi_plan_options &o, PlanOptions &options) {
       {"max_pages", o.max_pages, &options.maxPages}};
   options.graphSafe = o.graph_safe != 0;
   options.checked = o.checked != 0;
+  options.profileBytes = o.profile_bytes;
+  if (o.profile_bytes < 0)
+    return fail(FI_INVALID_ARGUMENT,
+                "plan: options.profile_bytes: expected 0 (256 MiB) or the most "
+                "bytes of logs of time stamps, but got %" PRId64,
+                o.profile_bytes);
   for (const auto &one : stated) {
     if (one.value < 0 || one.value > INT64_C(1) << 40)
       return fail(FI_INVALID_ARGUMENT,
@@ -555,6 +561,7 @@ fi_status PlanData::build(const Manifest &manifest, const Module *module,
                           const fi_value *values, const PlanOptions &options,
                           GraphPlan *graph) {
   workers = options.workers;
+  profileBytes = options.profileBytes;
   capacities = graph ? &graph->capacities : nullptr;
   Workers crew = {workers, module, options.workersStated};
   views.resize(manifest.stages.size()); // sized once
@@ -576,29 +583,6 @@ fi_status PlanData::build(const Manifest &manifest, const Module *module,
     return FI_OK;
   return onDevice.build(manifest, *module, *this, options.stream,
                         graph ? &graph->memory : nullptr);
-}
-
-/// Kernels of a graph-safe plan must pass over surplus items.
-static fi_status checkEmptyItems(const Manifest &manifest) {
-  auto check = [&](const Stage &stage, const std::string &symbol,
-                   const LaunchShape &launch) {
-    if (launch.emptyItems)
-      return FI_OK;
-    return fail(FI_UNSUPPORTED,
-                "%s: kernel '%s' of package '%s': expected \"empty_items\": "
-                "true in its launch for a graph-safe plan, whose grids are "
-                "those of the largest batch, but got none; compile the program "
-                "again with this version, or plan without graph_safe and "
-                "capture runs anew after each update",
-                stage.name.c_str(), symbol.c_str(), manifest.program.c_str());
-  };
-  for (const Stage &stage : manifest.stages) {
-    for (const Body &body : stage.bodies)
-      FI_TRY(check(stage, body.symbol, body.launch));
-    for (const Merge &merge : stage.merges)
-      FI_TRY(check(stage, merge.symbol, merge.launch));
-  }
-  return FI_OK;
 }
 
 /// Options of an update of a graph-safe plan: what they say again must be what
@@ -732,7 +716,7 @@ fi_status createPlan(fi_package *package, const fi_value *values,
   FI_TRY(completeOptions(*created, made));
   if (made.graphSafe) {
     if (made.device)
-      FI_TRY(checkEmptyItems(manifest));
+      FI_TRY(checkGraphKernels(manifest));
     created->graph = std::make_unique<GraphPlan>(manifest);
     created->graph->capacities.statedRequests = made.maxRequests;
     created->graph->capacities.statedRequestRows = made.maxRequestRows;

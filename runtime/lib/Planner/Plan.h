@@ -35,6 +35,7 @@ struct PlanOptions {
   void *stream = nullptr;
   bool graphSafe = false, checked = false;
   int64_t maxRequests = 0, maxRequestRows = 0, maxPages = 0;
+  int64_t profileBytes = 0;
   /// Per run argument: its sizes, unknownSize where not stated.
   std::vector<int64_t> sizes;
 
@@ -86,6 +87,7 @@ public:
                   GraphPlan *graph);
 
   int32_t workers = 1;
+  int64_t profileBytes = 0;
   const Capacities *capacities = nullptr; // of a graph-safe plan
   WorkLists lists;
   /// Per argument of the program: plan arguments as kernels read them.

@@ -123,6 +123,29 @@ inline double itemCost(const Body &body, int64_t tiles, int64_t rows) {
          double(tiles) * (body.cost.tile + body.cost.tileRow * double(rows));
 }
 
+/// Tiles of keys that an item visits.
+inline int64_t tilesOf(const WorkLists &lists, const fi_item &item,
+                       int64_t tileKeys) {
+  int64_t tiles = 0;
+  for (int32_t r = 0; r < item.full_ranges + item.partial_ranges; ++r) {
+    const fi_key_range &range = lists.ranges[item.range_begin + r];
+    tiles += (range.end - range.begin + tileKeys - 1) / tileKeys;
+  }
+  return tiles;
+}
+
+/// The kernel of a launch, and how it is launched.
+inline const std::string &symbolOf(const Manifest &m, const Launch &launch) {
+  const Stage &stage = m.stages[launch.stage];
+  return launch.merge != none ? stage.merges[launch.merge].symbol
+                              : stage.bodies[launch.body].symbol;
+}
+inline const LaunchShape &shapeOf(const Manifest &m, const Launch &launch) {
+  const Stage &stage = m.stages[launch.stage];
+  return launch.merge != none ? stage.merges[launch.merge].launch
+                              : stage.bodies[launch.body].launch;
+}
+
 /// Makes the work lists of stages, one after another; keeps its memory.
 class WorkListBuilder {
 public:

@@ -202,6 +202,16 @@ module attributes {fi.target = "cpu"} {}
 
 // -----
 
+// expected-error @+1 {{expected attribute 'fi.profile' to be "phases" or "tiles", but got unit [TGT5]}}
+module attributes {fi.profile} {}
+
+// -----
+
+// expected-error @+1 {{expected attribute 'fi.profile' to be "phases" or "tiles", but got "all" [TGT5]}}
+module attributes {fi.profile = "all"} {}
+
+// -----
+
 // expected-error @+1 {{expected a bias of a sigmoid that is finite, but got INF [NRM7]}}
 func.func private @f() attributes {a = #fi.sigmoid<bias = 1.0e39>}
 

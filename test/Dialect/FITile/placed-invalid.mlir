@@ -695,3 +695,45 @@ fi_tile.kernel @k(%k: !k, %pages: memref<?xi32>, %w: !fi_tile.work) schedule(#s)
   }
   fi_tile.return
 }
+
+// -----
+
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  // expected-error @below {{'fi_tile.mark' op expected 'end' without a name and without 'once', but got a name [TILE42]}}
+  fi_tile.mark end "tiles"
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  fi_tile.for_items %it in %w {
+    // expected-error @below {{'fi_tile.mark' op expected 'end' without a name and without 'once', but got 'once' [TILE42]}}
+    fi_tile.mark end once
+  }
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  // expected-error @below {{'fi_tile.mark' op expected a name of 1 to 48 printable characters without quotes and backslashes, but got none [TILE42]}}
+  fi_tile.mark phase
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  // expected-error @below {{'fi_tile.mark' op expected a name of 1 to 48 printable characters without quotes and backslashes, but got "a\0Ab" [TILE42]}}
+  fi_tile.mark moment "a\0Ab"
+  fi_tile.return
+}
+
+// -----
+
+fi_tile.kernel @k(%w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
+  // expected-error @below {{'fi_tile.mark' op expected 'once' in a loop over items, whose first time it counts, but got it outside [TILE43]}}
+  fi_tile.mark phase "tiles" once
+  fi_tile.return
+}

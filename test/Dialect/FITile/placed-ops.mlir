@@ -151,6 +151,12 @@ fi_tile.kernel @roles(%k: memref<?x8x128xf16>, %work: !fi_tile.work)
       %t, %u = fi_tile.wait %g keep(%r : tensor<64x64xf32>) : !fi_tile.future<tensor<64x64xf32>>
       // CHECK: fi_tile.arrive empty %[[C]]
       fi_tile.arrive empty %c[%z] : !ring
+      // CHECK: fi_tile.mark phase "full tiles" once
+      fi_tile.mark phase "full tiles" once
+      // CHECK-NEXT: fi_tile.mark moment "here"
+      fi_tile.mark moment "here"
+      // CHECK-NEXT: fi_tile.mark end
+      fi_tile.mark end
     }
   }
   fi_tile.return

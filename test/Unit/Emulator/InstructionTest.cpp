@@ -15,6 +15,7 @@
 #include "InstructionCases.h"
 #include "KernelCases.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -236,6 +237,56 @@ TEST(Instructions, NeedTheModulesVersion) {
   EXPECT_NE(error.find("the module is for sm_90, but the device is sm_80"),
             std::string::npos)
       << error;
+}
+
+/// Time counts warp instructions, also within a turn of a warp, and goes on
+/// from one launch to the next.
+TEST(Instructions, TimeGoesOn) {
+  std::string error;
+  auto device = Device::create("sm_80", {}, error);
+  Module *module = device->moduleLoad("time.ptx", R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+  .reg .b64 %p, %a, %b, %c;
+  .reg .b32 %r;
+  ld.param.u64 %p, [out];
+  mov.u64 %a, %clock64;
+  mov.u32 %r, 1;
+  add.u32 %r, %r, %r;
+  mov.u64 %b, %clock64;
+  mov.u64 %c, %globaltimer;
+  st.global.u64 [%p], %a;
+  st.global.u64 [%p+8], %b;
+  st.global.u64 [%p+16], %c;
+  mov.u32 %r, %clock;
+  st.global.u32 [%p+24], %r;
+  ret;
+}
+)",
+                                      error);
+  ASSERT_TRUE(module) << error;
+  const Function *function = module->getFunction("k", error);
+  ASSERT_TRUE(function) << error;
+  uint64_t out = device->memAlloc(32, error), last = 0;
+  for (int launch = 0; launch < 3; ++launch) {
+    LaunchConfig config;
+    config.params = &out;
+    config.paramBytes = sizeof(out);
+    LaunchResult result = device->launch(*function, config);
+    ASSERT_TRUE(result.ok()) << result.error;
+    uint64_t times[3];
+    uint32_t low;
+    std::memcpy(times, reinterpret_cast<void *>(out), sizeof(times));
+    std::memcpy(&low, reinterpret_cast<void *>(out + 24), sizeof(low));
+    EXPECT_EQ(times[1], times[0] + 3);
+    EXPECT_EQ(times[2], times[1] + 1);
+    EXPECT_EQ(low, times[2] + 4);
+    if (launch)
+      EXPECT_GT(times[0], last);
+    last = low;
+  }
 }
 
 } // namespace

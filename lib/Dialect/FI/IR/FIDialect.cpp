@@ -71,5 +71,12 @@ LogicalResult FIDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected attribute 'fi.target' to be a "
                            "#fi.target, but got ")
            << attr.getValue() << " [TGT4]";
+  if (attr.getName() == kProfileAttr) {
+    auto detail = dyn_cast<StringAttr>(attr.getValue());
+    if (!detail || (detail != "phases" && detail != "tiles"))
+      return op->emitOpError("expected attribute 'fi.profile' to be \"phases\" "
+                             "or \"tiles\", but got ")
+             << attr.getValue() << " [TGT5]";
+  }
   return success();
 }

@@ -21,7 +21,8 @@ using namespace fi::tile;
 /// Version 1: the first. Version 2: columns of rows that are loaded and stored.
 /// Version 3: roles, products of warpgroups, tiles by their order.
 /// Version 4: tensor copies.
-static constexpr uint64_t kVersion = 4;
+/// Version 5: marks.
+static constexpr uint64_t kVersion = 5;
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -177,7 +178,8 @@ enum class AttrCode : uint64_t {
   Smem,
   PanelSmem,
   Selection,
-  Arrival
+  Arrival,
+  MarkKind
 };
 
 struct FITileBytecodeInterface : BytecodeDialectInterface {
@@ -303,6 +305,9 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
         .Case([&](ArrivalAttr a) {
           return write(AttrCode::Arrival, a.getValue());
         })
+        .Case([&](MarkKindAttr a) {
+          return write(AttrCode::MarkKind, a.getValue());
+        })
         .Case([&](FragAttr a) {
           (void)write(AttrCode::Frag, a.getAtom());
           writer.writeVarInt(a.getRepRows());
@@ -388,6 +393,9 @@ struct FITileBytecodeInterface : BytecodeDialectInterface {
     case AttrCode::Arrival:
       return readEnumAttr<ArrivalAttr, Arrival>(
           reader, "what has become of a buffer", symbolizeArrival);
+    case AttrCode::MarkKind:
+      return readEnumAttr<MarkKindAttr, MarkKind>(
+          reader, "a kind of time stamp", symbolizeMarkKind);
     case AttrCode::Frag:
       return readFrag(reader);
     case AttrCode::Slice: {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
 
@@ -218,5 +219,47 @@ LogicalResult DotStartOp::verify() {
                        "used ")
            << std::distance(getResult().use_begin(), getResult().use_end())
            << " times [TILE40]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MarkOp
+//===----------------------------------------------------------------------===//
+
+/// Bytes of a mark's name: it stands in pictures.
+static constexpr size_t kMostInName = 48;
+
+void MarkOp::build(OpBuilder &b, OperationState &state, MarkKind kind,
+                   StringRef name, bool once) {
+  build(b, state, kind, name.empty() ? StringAttr() : b.getStringAttr(name),
+        once);
+}
+
+LogicalResult MarkOp::verify() {
+  if (getKind() == MarkKind::End) {
+    if (getName() || getOnce())
+      return emitOpError("expected 'end' without a name and without 'once', "
+                         "but got ")
+             << (getName() ? "a name" : "'once'") << " [TILE42]";
+    return success();
+  }
+  StringRef name = getName().value_or("");
+  if (name.empty() || name.size() > kMostInName ||
+      !llvm::all_of(name, [](char c) {
+        return llvm::isPrint(c) && c != '"' && c != '\\';
+      })) {
+    InFlightDiagnostic diagnostic =
+        emitOpError("expected a name of 1 to ")
+        << kMostInName
+        << " printable characters without quotes and backslashes, but got ";
+    if (StringAttr given = getNameAttr())
+      diagnostic << given;
+    else
+      diagnostic << "none";
+    return diagnostic << " [TILE42]";
+  }
+  if (getOnce() && !(*this)->getParentOfType<ForItemsOp>())
+    return emitOpError("expected 'once' in a loop over items, whose first "
+                       "time it counts, but got it outside [TILE43]");
   return success();
 }

@@ -54,6 +54,9 @@ inline constexpr llvm::StringLiteral kTargetAttr = "fi.target";
 /// Of modules: kernels for GPUs check page indices and tell what they are at
 /// work on (docs/abi.md).
 inline constexpr llvm::StringLiteral kCheckedAttr = "fi.checked";
+/// Of modules: kernels for GPUs note when their phases begin, "phases", or also
+/// each wait for a tile, "tiles" (docs/profiling.md).
+inline constexpr llvm::StringLiteral kProfileAttr = "fi.profile";
 
 /// The number of rows of a state, asked of the ops that made it (a dimension of
 /// a query, say). Fails where the state comes from a block argument or another

@@ -36,6 +36,11 @@ constexpr llvm::StringLiteral kSharedAttr = "fi_tile.shared";
 /// about.
 constexpr llvm::StringLiteral kRegistersAttr = "fi_tile.registers";
 
+/// What marks write to, and nothing else.
+struct MarkLog : mlir::SideEffects::Resource::Base<MarkLog> {
+  mlir::StringRef getName() final { return "MarkLog"; }
+};
+
 /// Shape and element type of a tile or of a buffer.
 struct ShapedTile {
   explicit ShapedTile(mlir::Type type);

@@ -118,4 +118,15 @@ def FITile_ArrivalAttr : EnumAttr<FITile_Dialect, FITile_Arrival, "arrival"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def FITile_MarkKind : I32EnumAttr<"MarkKind", "kind of time stamp", [
+    I32EnumAttrCase<"Phase", 0, "phase">, I32EnumAttrCase<"Moment", 1, "moment">,
+    I32EnumAttrCase<"End", 2, "end">]> {
+  let cppNamespace = "::fi::tile";
+  let genSpecializedAttr = 0;
+}
+def FITile_MarkKindAttr
+    : EnumAttr<FITile_Dialect, FITile_MarkKind, "mark_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // FI_DIALECT_FITILE_IR_FITILEBASE_TD

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Channels, copies into shared memory, and changes of layout.
+// Channels, copies into shared memory, changes of layout, and time stamps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -342,6 +342,31 @@ def FITile_CursorKeyOp : FITile_Op<"cursor_key", [Pure]> {
   let arguments = (ins FITile_CursorType:$cursor);
   let results = (outs Index:$key, I1:$valid);
   let assemblyFormat = "$cursor attr-dict";
+}
+
+// The log of time stamps, which nothing else reads or writes: a mark is neither
+// erased nor moved past another one.
+def FITile_MarkLog : Resource<"::fi::tile::MarkLog">;
+
+def FITile_MarkOp : FITile_Op<"mark", [MemoryEffects<[MemWrite<FITile_MarkLog>]>]> {
+  let summary = "time stamp in profile builds";
+  let description = [{
+    In modules with `fi.profile`, each warp that comes here notes the time and the item
+    that it is at work on. `phase` begins what the warp does from here to its next
+    phase or `end`, `end` begins nothing, and a `moment` is a point in time beside them.
+    With `once`, only the first time in an item counts. Other builds have nothing in
+    their place, and neither have kernels for the CPU.
+
+    Example: `fi_tile.mark phase "full tiles" once`
+  }];
+  let arguments = (ins FITile_MarkKindAttr:$kind, OptionalAttr<StrAttr>:$name,
+                       UnitAttr:$once);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($kind) ($name^)? (`once` $once^)? attr-dict
+  }];
+  let builders = [OpBuilder<(ins "MarkKind":$kind, "::llvm::StringRef":$name,
+                                 CArg<"bool", "false">:$once)>];
+  let hasVerifier = 1;
 }
 
 #endif // FI_DIALECT_FITILE_IR_FITILEPLACEDOPS_TD

@@ -466,6 +466,48 @@ def FITileEstimateRegisters : Pass<"fi-tile-estimate-registers", "::fi::tile::Ke
   ];
 }
 
+def FITileMark : Pass<"fi-tile-mark", "::fi::tile::KernelOp"> {
+  let summary = "Put time stamps where a kernel's phases begin";
+  let description = [{
+    In modules with `fi.profile = "phases"`: at the beginning of an item, where the first
+    tile of keys has arrived, in loops of full and of partial tiles, before states are
+    finalised, shared, stored, counted and merged, before results are stored, and at the
+    end of the item; in every role. With `"tiles"` also before and behind every wait for
+    a tile, or for a buffer to copy one into. Nothing is put between a product's beginning
+    and its wait.
+
+    Kernels that have marks, and modules without the attribute, are left as they are.
+
+    Numeric effect: none.
+
+    ```mlir
+    fi_tile.for_items %it in %work {
+      %o = fi_tile.for_keys %t in %it full step 64 iter_args(%a = %zero) -> (!T) {
+        %k = fi_tile.get %kc : !c
+        ...
+      }
+      fi_tile.store_rows %o, %out[%it] group 4 : !T, !out
+    }
+    ```
+    becomes
+    ```mlir
+    fi_tile.for_items %it in %work {
+      fi_tile.mark phase "prologue"
+      %o = fi_tile.for_keys %t in %it full step 64 iter_args(%a = %zero) -> (!T) {
+        %k = fi_tile.get %kc : !c
+        fi_tile.mark phase "full tiles" once
+        ...
+      }
+      fi_tile.mark phase "finalising"
+      fi_tile.mark phase "storing results"
+      fi_tile.store_rows %o, %out[%it] group 4 : !T, !out
+      fi_tile.mark end
+    }
+    ```
+  }];
+  let dependentDialects = ["::fi::tile::FITileDialect"];
+}
+
 def FITileLowerChannels : Pass<"fi-tile-lower-channels", "::fi::tile::KernelOp"> {
   let summary = "Make waiting explicit";
   let description = [{
