@@ -40,7 +40,7 @@ struct Warp {
   int64_t sm = 0, launch = 0, cta = 0, number = 0, order = 0;
   std::string kernel, role, name;
   double from = 0, to = 0;
-  std::vector<Span> items, phases;
+  std::vector<Span> items, phases, moments;
 };
 
 struct Timeline {
@@ -99,7 +99,7 @@ Error Timeline::read(StringRef json) {
         return malformed("times that are finite");
       continue;
     }
-    if (kind != "X")
+    if (kind != "X" && kind != "i")
       continue;
     Span span = {name.str(), event->getNumber("ts").value_or(0), 0};
     span.to = span.from + event->getNumber("dur").value_or(0);
@@ -107,7 +107,10 @@ Error Timeline::read(StringRef json) {
       return malformed("times that are finite");
     bool isItem = event->getString("cat").value_or("") == "item";
     Warp &warp = byThread[thread];
-    (isItem ? warp.items : warp.phases).push_back(span);
+    (kind == "i" ? warp.moments
+     : isItem    ? warp.items
+                 : warp.phases)
+        .push_back(span);
   }
   for (auto &[thread, warp] : byThread) {
     length = std::max(length, warp.to);
@@ -254,7 +257,7 @@ std::string Picture::colour(StringRef phase) const {
       {"meeting", "#d62246"},
       {"merging", "#8d2b4a"},
       {"storing results", "#4c956c"},
-      {"copying", "#4c956c"},
+      {"copying", "#81b29a"},
       {"waiting for a buffer", "#f2cc8f"},
       {"waiting for a tile", "#f2cc8f"},
       {"work", "#3b7dd8"}};
@@ -301,8 +304,8 @@ void Picture::layOut() {
     }
     found->warps.push_back(warp);
   }
-  scale =
-      (kWidth - kLeft - kRight) / (timeline.length > 0 ? timeline.length : 1);
+  scale = (kWidth - kLeft - kRight) /
+          (timeline.length > 1e-6 ? timeline.length : 1);
   pitch = std::max(3.0, std::min(22.0, 1200.0 / double(rows.size() + 1)));
 }
 
@@ -334,13 +337,19 @@ void Picture::drawRow(llvm::raw_ostream &out, size_t number) {
                     "height=\"%.2f\" fill=\"%s\"/></g>\n",
                     x(span.from), at, width, height, colour(span.name).c_str());
     }
-    // Where items begin.
+    // Where items begin, and moments, which are shorter.
+    auto line = [&](const Span &span, double length) {
+      out << "<g><title>" << escape(span.name) << "</title>"
+          << format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
+                    "stroke=\"#111827\" stroke-width=\"0.8\"/></g>\n",
+                    x(span.from), at, x(span.from), at + length);
+    };
+    if (pitch < 5)
+      continue;
     for (const Span &item : warp->items)
-      if (pitch >= 5)
-        out << "<g><title>" << escape(item.name) << "</title>"
-            << format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
-                      "stroke=\"#111827\" stroke-width=\"0.8\"/></g>\n",
-                      x(item.from), at, x(item.from), at + height);
+      line(item, height);
+    for (const Span &moment : warp->moments)
+      line(moment, height / 3);
   }
 }
 
@@ -390,7 +399,8 @@ void Picture::drawLegend(llvm::raw_ostream &out) {
   out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\">", kLeft,
                 at + kLegendRow + 10)
       << "The first warp of each role of a CTA; light grey: the warp runs "
-         "outside of phases; dark lines: an item begins</text>\n";
+         "outside of phases; dark lines: an item begins, short ones: a "
+         "moment</text>\n";
 }
 
 std::string Picture::draw(StringRef title) {

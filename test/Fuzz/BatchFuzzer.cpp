@@ -17,6 +17,7 @@
 #include "fi/Replay/Trace.h"
 #include "fi/Support/Batch.h"
 #include "fi/Support/SchedulePlot.h"
+#include "fi/Support/Timeline.h"
 
 using namespace fi;
 using namespace fi::fuzzing;
@@ -110,6 +111,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   isTaken(table);
   auto picture = plotSchedule(text);
   isTaken(picture);
+  auto timeline = plotTimeline(text);
+  if (isTaken(timeline))
+    note("a timeline");
+  auto phases = summarizeTimeline(text);
+  isTaken(phases);
   auto trace = replay::parseTrace(text, "x.csv");
   isTaken(trace);
   auto model = model::parseModel(text, "x.json");
