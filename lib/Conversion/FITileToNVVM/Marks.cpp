@@ -353,13 +353,24 @@ void NVVMLowering::writeMark(MarkOp op) {
               b, loc, place,
               arith::ConstantIntOp::create(b, loc, sizeof(fi_mark), 64)),
           state, kPlace);
-    Value at = LLVM::IntToPtrOp::create(b, loc, globalPointer, place);
-    store(b, loc, clock, at, offsetof(fi_mark, clock));
-    store(b, loc, i32(llvm::find(marks, op) - marks.begin()), at,
-          offsetof(fi_mark, mark));
-    bool isOfItem = bool(op->getParentOfType<ForItemsOp>());
-    store(b, loc, isOfItem ? toI32(itemNumber) : i32(-1), at,
-          offsetof(fi_mark, item));
+    // At once: the mark in the low half of the second word, the item above it.
+    static_assert(offsetof(fi_mark, clock) == 0 &&
+                      offsetof(fi_mark, mark) == 8 &&
+                      offsetof(fi_mark, item) == 12,
+                  "two words of 64 bits");
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, loc, value, 64);
+    };
+    int64_t number = llvm::find(marks, op) - marks.begin();
+    Value item =
+        op->getParentOfType<ForItemsOp>() ? toI64(itemNumber) : constant(-1);
+    Value second = arith::OrIOp::create(
+        b, loc, arith::ShLIOp::create(b, loc, item, constant(32)),
+        constant(number));
+    LLVM::StoreOp::create(
+        b, loc, fromElements({clock, second}),
+        LLVM::IntToPtrOp::create(b, loc, globalPointer, place),
+        /*alignment=*/sizeof(fi_mark));
   });
   // Products of warpgroups and tensor copies are for lanes that come together.
   if (role)

@@ -88,7 +88,7 @@ fi_status MarkLogs::place(const Manifest &manifest, const WorkLists &lists,
   used = 0;
   if (!manifest.isProfiled())
     return FI_OK;
-  size_t heads = 0, marks = 0;
+  size_t headBytes = 0, markBytes = 0;
   for (const DeviceLaunch &launch : launches) {
     const Launch &planned = lists.launches[launch.launch];
     const ProfileShape &profile = shapeOf(manifest, planned).profile;
@@ -99,19 +99,20 @@ fi_status MarkLogs::place(const Manifest &manifest, const WorkLists &lists,
     Log log = {launch.launch, launch.grid, uint32_t(profile.warps()),
                uint32_t(count), 0};
     logs.push_back(log);
-    heads += sizeof(fi_mark_log) +
-             size_t(log.grid) * log.warps * sizeof(fi_warp_marks);
-    marks += size_t(log.grid) * log.warps * log.capacity * sizeof(fi_mark);
+    headBytes += sizeof(fi_mark_log) +
+                 size_t(log.grid) * log.warps * sizeof(fi_warp_marks);
+    markBytes += size_t(log.grid) * log.warps * log.capacity * sizeof(fi_mark);
   }
   size_t limit = size_t(most ? most : defaultBytes);
-  if (heads > limit)
+  if (headBytes > limit)
     return fail(FI_INVALID_ARGUMENT,
                 "plan: options.profile_bytes: expected at least %zu bytes, "
                 "which the warps of this batch need before any mark, but got "
                 "%zu",
-                heads, limit);
-  double share =
-      heads + marks > limit ? double(limit - heads) / double(marks) : 1;
+                headBytes, limit);
+  double share = headBytes + markBytes > limit
+                     ? double(limit - headBytes) / double(markBytes)
+                     : 1;
   for (Log &log : logs) {
     log.capacity = uint32_t(double(log.capacity) * share);
     log.offset = used;
@@ -127,13 +128,16 @@ fi_status MarkLogs::place(const Manifest &manifest, const WorkLists &lists,
     run = runs.fetch_add(1, std::memory_order_relaxed) + 1;
   while (run == 0);
   const fi_driver &driver = *device.driver;
+  // They are read when the stream comes to it.
+  std::vector<fi_mark_log> heads;
+  for (const Log &log : logs)
+    heads.push_back({log.capacity, run, {0, 0}});
   size_t next = 0;
   for (DeviceLaunch &launch : launches) {
     if (next == logs.size() || logs[next].launch != launch.launch)
       continue;
-    const Log &log = logs[next++];
-    launch.marks = memory + log.offset;
-    fi_mark_log head = {log.capacity, run, {0, 0}};
+    launch.marks = memory + logs[next].offset;
+    const fi_mark_log &head = heads[next++];
     if (int result = driver.copy_to_device(driver.self, launch.marks, &head,
                                            sizeof(head), stream))
       return deviceFailed(device, result, "plan: logs of time stamps");

@@ -33,10 +33,11 @@
 // CHECK: arith.cmpi sgt, %[[ROOM]], %c0_i32
 // CHECK: scf.if
 // CHECK: %[[PLACE:.*]] = llvm.load {{.*}} : !llvm.ptr<3> -> i64
-// CHECK: %[[AT:.*]] = llvm.inttoptr %[[PLACE]]
-// CHECK: llvm.store %[[CLOCK]], %[[AT]]
 // CHECK: %[[NUMBER:.*]] = arith.index_cast{{.*}} %[[ITEM]]
-// CHECK: llvm.store %[[NUMBER]]
+// CHECK: %[[HIGH:.*]] = arith.shli %[[NUMBER]], %c32_i64
+// CHECK: %[[WORDS:.*]] = vector.from_elements %[[CLOCK]], %[[HIGH]] : vector<2xi64>
+// CHECK: %[[AT:.*]] = llvm.inttoptr %[[PLACE]]
+// CHECK: llvm.store %[[WORDS]], %[[AT]] {alignment = 16 : i64}
 // The warp's end has the number of marks and the run.
 // CHECK: llvm.inline_asm has_side_effects "mov.u64 $0, %globaltimer;"
 // CHECK: arith.maxsi

@@ -64,8 +64,10 @@ TEST(Timeline, SharesAreOfTheTimeOfARolesWarps) {
               HasSubstr("copying                 80.0 %         1 times,     "
                         "8.000 us\n    (between phases)        20.0 %\n"));
   EXPECT_THAT(text, HasSubstr("a<b, compute: 2 warps, 10.00 us each\n"));
-  EXPECT_THAT(text, HasSubstr("prologue                20.0 %         2 times"));
-  EXPECT_THAT(text, HasSubstr("full tiles              50.0 %         2 times"));
+  EXPECT_THAT(text,
+              HasSubstr("prologue                20.0 %         2 times"));
+  EXPECT_THAT(text,
+              HasSubstr("full tiles              50.0 %         2 times"));
   EXPECT_THAT(text, HasSubstr("(between phases)        30.0 %"));
   EXPECT_THAT(text, Not(HasSubstr("DID NOT FIT")));
   EXPECT_THAT(table(trace(events, 5)),
@@ -85,9 +87,8 @@ TEST(Timeline, PicturesHaveRowsOfMultiprocessors) {
                       span(1, "request 1", 0, 8, "item") +
                       ",{\"name\":\"now\",\"ph\":\"i\",\"pid\":3,\"tid\":1,"
                       "\"cat\":\"moment\",\"ts\":4.0}";
-  std::string svg =
-      picture(trace(first + "," + thread(2, "", 1, 0, 10, 20) + "," +
-                    thread(3, "", 1, 1, 10, 20)));
+  std::string svg = picture(trace(first + "," + thread(2, "", 1, 0, 10, 20) +
+                                  "," + thread(3, "", 1, 1, 10, 20)));
   EXPECT_EQ(rows(svg), 1u);
   EXPECT_THAT(svg, HasSubstr("x&lt;y"));
   EXPECT_THAT(svg, HasSubstr("<title>request 1</title>"));
@@ -113,10 +114,10 @@ TEST(Timeline, MalformedIsASentence) {
               "'traceEvents'");
     EXPECT_EQ((*tell)(trace("1")),
               "error: timeline: expected events that are objects");
-    EXPECT_EQ((*tell)(trace(
-                  "{\"name\":\"x\",\"ph\":\"X\",\"tid\":1,\"ts\":1e308,"
-                  "\"dur\":1e308}")),
-              "error: timeline: expected times that are finite");
+    EXPECT_EQ(
+        (*tell)(trace("{\"name\":\"x\",\"ph\":\"X\",\"tid\":1,\"ts\":1e308,"
+                      "\"dur\":1e308}")),
+        "error: timeline: expected times that are finite");
   }
 }
 
