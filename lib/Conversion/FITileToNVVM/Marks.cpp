@@ -353,22 +353,23 @@ void NVVMLowering::writeMark(MarkOp op) {
               b, loc, place,
               arith::ConstantIntOp::create(b, loc, sizeof(fi_mark), 64)),
           state, kPlace);
-    // At once: the mark in the low half of the second word, the item above it.
+    // At once. What it needs is there or a constant: values that are computed
+    // for marks alone would be kept from one to the next.
     static_assert(offsetof(fi_mark, clock) == 0 &&
                       offsetof(fi_mark, mark) == 8 &&
                       offsetof(fi_mark, item) == 12,
-                  "two words of 64 bits");
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIntOp::create(b, loc, value, 64);
+                  "four words of 32 bits");
+    auto word = [&](Value value) -> Value {
+      return arith::TruncIOp::create(b, loc, b.getI32Type(), value);
     };
+    Value high = arith::ShRUIOp::create(
+        b, loc, clock, arith::ConstantIntOp::create(b, loc, 32, 64));
     int64_t number = llvm::find(marks, op) - marks.begin();
-    Value item =
-        op->getParentOfType<ForItemsOp>() ? toI64(itemNumber) : constant(-1);
-    Value second = arith::OrIOp::create(
-        b, loc, arith::ShLIOp::create(b, loc, item, constant(32)),
-        constant(number));
+    bool isOfItem = bool(op->getParentOfType<ForItemsOp>());
+    Value item = isOfItem ? toI32(itemNumber)
+                          : arith::ConstantIntOp::create(b, loc, -1, 32);
     LLVM::StoreOp::create(
-        b, loc, fromElements({clock, second}),
+        b, loc, fromElements({word(clock), word(high), i32(number), item}),
         LLVM::IntToPtrOp::create(b, loc, globalPointer, place),
         /*alignment=*/sizeof(fi_mark));
   });

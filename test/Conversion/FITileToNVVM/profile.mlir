@@ -33,9 +33,11 @@
 // CHECK: arith.cmpi sgt, %[[ROOM]], %c0_i32
 // CHECK: scf.if
 // CHECK: %[[PLACE:.*]] = llvm.load {{.*}} : !llvm.ptr<3> -> i64
+// CHECK: %[[SHIFTED:.*]] = arith.shrui %[[CLOCK]], %c32_i64
 // CHECK: %[[NUMBER:.*]] = arith.index_cast{{.*}} %[[ITEM]]
-// CHECK: %[[HIGH:.*]] = arith.shli %[[NUMBER]], %c32_i64
-// CHECK: %[[WORDS:.*]] = vector.from_elements %[[CLOCK]], %[[HIGH]] : vector<2xi64>
+// CHECK: %[[LOW:.*]] = arith.trunci %[[CLOCK]]
+// CHECK: %[[HIGH:.*]] = arith.trunci %[[SHIFTED]]
+// CHECK: %[[WORDS:.*]] = vector.from_elements %[[LOW]], %[[HIGH]], %c0_i32, %[[NUMBER]] : vector<4xi32>
 // CHECK: %[[AT:.*]] = llvm.inttoptr %[[PLACE]]
 // CHECK: llvm.store %[[WORDS]], %[[AT]] {alignment = 16 : i64}
 // The warp's end has the number of marks and the run.
