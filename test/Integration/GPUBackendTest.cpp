@@ -253,6 +253,16 @@ TEST(EmulatedBackend, PiecesMeetInTrees) {
         .on(on("sm_80:seed=7"))
         .check({{8, SplitChoice::Fixed, 16}});
   }
+  // 513 pieces: the last of them is a part by itself at every level, and has no
+  // counter but its own; the next one is another head's.
+  AttentionText text = attention("f16");
+  heads(32, 32, 2, 2)(text);
+  text.clauses = "mask(#fi.causal) schedules([#fi.schedule<tile_rows = 16, "
+                 "tile_keys = 16, warps = 1, key_warps = 2, stages = 2, "
+                 "lanes = 4>])";
+  Case(text.get(), {{1, 8200}})
+      .on(on("sm_80:seed=7"))
+      .check({{8, SplitChoice::Fixed, 16}});
 }
 
 /// A text of StateTest.cpp in another element type.

@@ -121,7 +121,7 @@ Value NVVMLowering::loadEntry(Value view, KVPart part, Value entryIndex) {
         assembly(pages.element,
                  isLong ? "{ mov.b64 $0, 0; @$2 ld.global.nc.b64 $0, [$1]; }"
                         : "{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }",
-                 isLong ? "=l,l,b" : "=r,l,b", ValueRange{place, isLookedUp});
+                 isLong ? "=&l,l,b" : "=&r,l,b", ValueRange{place, isLookedUp});
   } else {
     auto load = LLVM::LoadOp::create(b, loc, pages.element, place);
     load.setInvariant(true); // tables belong to the plan

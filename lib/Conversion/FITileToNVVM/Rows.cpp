@@ -34,6 +34,9 @@ void NVVMLowering::lowerFromRow(FromRowOp op) {
 NVVMLowering::LaterRowsScope::LaterRowsScope(NVVMLowering &lowering,
                                              Operation *op)
     : lowering(lowering) {
+  // What is in a loop says itself whose rows it takes.
+  if (op->getNumRegions())
+    return;
   for (Value operand : op->getOperands()) {
     auto rows = lowering.laterRows.find(operand);
     if (rows == lowering.laterRows.end())

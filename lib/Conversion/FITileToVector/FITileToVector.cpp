@@ -131,6 +131,11 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](StoreStateOp op) { return lowerStoreState(op); })
       .Case([&](ColumnsOp op) { return lowerColumns(op); })
       .Case([&](DotOp op) { return lowerDot(op); })
+      .Case<FromRowOp, GroupOp, GroupsOp, ShareStateOp, LoadGroupStateOp,
+            ArriveLastOp, StoreMergedStateOp>([](Operation *op) {
+        return op->emitOpError(
+            "is for groups of warps of a GPU: it has no lowering for a CPU");
+      })
       // Threads of a CPU have no log of time stamps.
       .Case<MarkOp, tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
           [](Operation *) { return success(); })

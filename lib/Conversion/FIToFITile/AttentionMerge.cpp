@@ -99,9 +99,14 @@ void AttentionStage::mergePieces(KernelOp kernel, const MergeShare &share) {
       b, loc, arith::SubIOp::create(b, loc, count, first), stride);
   Value arrivals = arith::SelectOp::create(
       b, loc, isPart, arith::MinSIOp::create(b, loc, rest, fanIn), left);
-  // Counters of the first slots of a level's parts, moved by the level.
-  Value counter =
-      arith::AddIOp::create(b, loc, first, levels.getInductionVar());
+  // Counters of the first slots of a level's parts, moved by the level as far
+  // as the tile has slots: what is left alone at its end is one piece, which
+  // counts to one again and again.
+  Value beyond = arith::SubIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, count, index(1)), first);
+  Value counter = arith::AddIOp::create(
+      b, loc, first,
+      arith::MinSIOp::create(b, loc, levels.getInductionVar(), beyond));
   Value last =
       ArriveLastOp::create(b, loc, kernel.getWork(), item,
                            ValueRange{counter, arrivals}, IntegerAttr());

@@ -110,8 +110,14 @@ private:
              llvm::function_ref<std::pair<Value, Value>(Value)> load);
   /// As many states as a few registers of a thread hold.
   static int64_t statesAtOnce(RankedTensorType type, ScheduleAttr schedule) {
-    int64_t held = type.getNumElements() /
-                   (32 * std::max<int64_t>(1, schedule.getWarps()));
+    // Lanes without columns have registers for them, too, in tiles of few rows.
+    int64_t columns = type.getDimSize(1);
+    constexpr int64_t kFewRows = 16, kMostColumns = 256;
+    if (type.getDimSize(0) < kFewRows && columns > kMostColumns)
+      columns = llvm::alignTo(columns, kMostColumns);
+    int64_t held = std::max<int64_t>(
+        1, type.getDimSize(0) * columns /
+               (32 * std::max<int64_t>(1, schedule.getWarps())));
     return std::clamp<int64_t>(128 / held, 1, kMergeFanIn);
   }
   /// How groups of warps share merging: each has a few rows at a time, of which

@@ -289,7 +289,9 @@ llvm::Error Strand::enterIf(Operation *op) {
 
 /// Where all groups of warps wait for one another.
 static bool isMeeting(Operation *op) {
-  return isa<ShareStateOp, ArriveLastOp, StoreMergedStateOp>(op) ||
+  if (auto store = dyn_cast<StoreMergedStateOp>(op))
+    return store.synchronises();
+  return isa<ShareStateOp, ArriveLastOp>(op) ||
          (isa<tile::YieldOp>(op) && isa<ForItemsOp>(op->getParentOp()));
 }
 

@@ -70,6 +70,19 @@ fi_tile.kernel @normaliser(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows
 
 // -----
 
+module attributes {fi.target = #fi.target<cpu, vector_bits = 256>} {
+fi_tile.kernel @groups(%work: !fi_tile.work) schedule(#fi.schedule<tile_rows = 8, tile_keys = 16, mr = 1, nr = 1>) {
+  fi_tile.for_items %it in %work {
+    %n = fi_tile.item %it[row_count]
+    // expected-error @+1 {{'fi_tile.from_row' op is for groups of warps of a GPU: it has no lowering for a CPU}}
+    %rest = fi_tile.from_row %it[%n]
+  }
+  fi_tile.return
+}
+}
+
+// -----
+
 // expected-error @+1 {{expected a module with fi.target = #fi.target<cpu, ...>}}
 module {
 }

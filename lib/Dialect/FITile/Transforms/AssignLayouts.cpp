@@ -169,6 +169,10 @@ private:
     if (tile.getEncoding())
       return success();
     Attribute layout = layoutOf(tile.getDimSize(0), tile.getDimSize(1));
+    // What buffers and products have lies as these need it.
+    if (isBlock(tile.getDimSize(0)) &&
+        isa<ReadOp, LoadKVOp, LoadScalesOp, DotOp, ForKeysOp>(op))
+      layout = {};
     if (!layout && widest)
       return op->emitOpError("expected tiles of the kernel's ")
              << op->getParentOfType<KernelOp>().getSchedule().getTileRows()
@@ -182,11 +186,18 @@ private:
     return success();
   }
 
+  /// Whether tiles of so many rows are of states that are merged by rows.
+  bool isBlock(int64_t rows) {
+    return blockColumns && rows != 1 && rows % kRows != 0;
+  }
+
   Attribute layoutOf(int64_t rows, int64_t columns) {
     if (widest)
       return rowLayoutOf(rows, columns, getRowAtom(widest), rowWarps);
-    if (blockColumns && rows != 1 && rows % kRows != 0)
-      return rowLayoutOf(rows, columns, getRowAtom(blockColumns), warps);
+    if (isBlock(rows))
+      return columns == 1 || columns % kRowChunk == 0
+                 ? rowLayoutOf(rows, columns, getRowAtom(blockColumns), warps)
+                 : Attribute();
     Atom atom = columns % 8 == 0 || columns == 1 ? Atom::MmaC : Atom::MmaA32;
     int64_t repColumns = columns == 1 ? 1 : columns / getAtomInfo(atom).columns;
     bool wholeColumns = columns == 1 || columns % kQuad == 0;

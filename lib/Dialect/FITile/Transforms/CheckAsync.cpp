@@ -53,6 +53,8 @@ public:
       if (isa<ShareStateOp, ArriveLastOp, NVVM::Barrier0Op>(op) ||
           (merged && merged.synchronises()))
         allowed = Spread::None;
+      else if (merged)
+        allowed = betweenGroups;
       else if (auto reduce = dyn_cast<ReduceOp>(op);
                reduce && spansWarps(reduce))
         allowed = Spread::None;

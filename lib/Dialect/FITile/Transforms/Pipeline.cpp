@@ -135,7 +135,8 @@ private:
     bool isFew =
         first->getParentOfType<KernelOp>().getSchedule().getKeyWarps() > 1;
     Block *block = first->getBlock();
-    if (isFew && isa<ForItemsOp>(block->getParentOp()))
+    if (isFew && isa<ForItemsOp>(block->getParentOp()) &&
+        isa<BlockArgument>(first.getItem()))
       b.setInsertionPointToStart(block);
     Ahead ahead;
     ahead.cursor = CursorOp::create(b, loc, first.getItem(), step);

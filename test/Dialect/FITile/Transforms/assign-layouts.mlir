@@ -209,3 +209,23 @@ fi_tile.kernel @few_rows(%w: !fi_tile.work) schedule(#schedule) {
   }
   fi_tile.return
 }
+
+// -----
+
+// Tiles of keys have no part in it, whatever states of few rows there are.
+#schedule = #fi.schedule<tile_rows = 16, tile_keys = 8, warps = 1, key_warps = 2, lanes = 4>
+#smem = #fi_tile.smem<pitch = 144>
+!buf = !fi_tile.buf<8x32xf32, #smem>
+!chan = !fi_tile.chan<8x32xf32, #smem, depth = 1>
+fi_tile.kernel @few_keys(%w: !fi_tile.work) schedule(#schedule) {
+  %i = arith.constant 1 : index
+  %c = fi_tile.channel : !chan
+  fi_tile.for_items %it in %w {
+    %f = fi_tile.get %c : !chan
+    // expected-error @below {{'fi_tile.read' op expected tiles of 16 * n rows or one, and of 4 * n columns or one, but got 'tensor<8x32xf32>' [SCH4]}}
+    %k = fi_tile.read %f : !buf -> tensor<8x32xf32>
+    %rest = fi_tile.from_row %it[%i]
+    %o, %l = fi_tile.load_state %w[%rest, %i] : tensor<4x32xf32>, tensor<4x1xf32>
+  }
+  fi_tile.return
+}
