@@ -457,6 +457,16 @@ inline std::vector<Quantised> quantisedCases() {
   for (const char *scales : {"tensor", "token"})
     cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", scales, scales, View::Paged,
                      true, false, false, 64, 2, gains});
+  // Neighbours as pairs, of keys as they are.
+  const char *turned = R"(pair<interleaved>
+      query(%x: f32, %y: f32, %i: index, %req: index, %h: index, %p: index) {
+        %n = arith.negf %y : f32
+        fi.yield %n, %x : f32, f32
+      }
+      mask(#fi.causal))";
+  for (const char *scales : {"tensor", "head", "page", "token"})
+    cases.push_back({"f16", "f8E4M3FN", "f8E4M3FN", scales, scales, View::Paged,
+                     false, false, false, 64, 2, turned});
   cases.push_back({"bf16", "f4E2M1FN", "f4E2M1FN", "nvfp4", "nvfp4",
                    View::Paged, true, false, false, 64, 2, gains});
   cases.push_back({"f32", "f8E4M3FN", "f8E4M3FN", "token", "token", View::Paged,

@@ -123,6 +123,26 @@ void AttentionStage::buildRows(int64_t tileRows) {
   queryPosition = arith::AddIOp::create(b, loc, token, splat(first));
 }
 
+/// Some columns of rows: where these are numbers times a scale that all columns
+/// share, of the numbers, so that nobody needs every other column of what lanes
+/// have computed.
+static Value takeColumns(OpBuilder &b, Location loc, RankedTensorType part,
+                         Value rows, int64_t first, int64_t step) {
+  if (auto product = rows.getDefiningOp<arith::MulFOp>()) {
+    Value scale;
+    if (auto splat = product.getRhs().getDefiningOp<tensor::SplatOp>())
+      scale = splat.getInput();
+    else if (auto wide = product.getRhs().getDefiningOp<BroadcastOp>())
+      if (cast<RankedTensorType>(wide.getSource().getType()).getDimSize(1) == 1)
+        scale = wide.getSource();
+    if (scale)
+      return arith::MulFOp::create(
+          b, loc, takeColumns(b, loc, part, product.getLhs(), first, step),
+          broadcastTo(b, loc, scale, part.getShape()));
+  }
+  return ColumnsOp::create(b, loc, part, rows, first, step);
+}
+
 FailureOr<SmallVector<Value>> AttentionStage::buildOperand(Value rows,
                                                            Region &region,
                                                            Value head,
@@ -134,7 +154,7 @@ FailureOr<SmallVector<Value>> AttentionStage::buildOperand(Value rows,
   int64_t pairs = type.getDimSize(1) / 2;
   RankedTensorType part = tile(type.getDimSize(0), pairs, b.getF32Type());
   auto columns = [&](int64_t first) -> Value {
-    return ColumnsOp::create(b, loc, part, rows, first, half ? 1 : 2);
+    return takeColumns(b, loc, part, rows, first, half ? 1 : 2);
   };
   SmallVector<Value> operand = {columns(0), columns(half ? pairs : 1)};
   if (region.empty())
