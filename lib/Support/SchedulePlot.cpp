@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Support/SchedulePlot.h"
+#include "Svg.h"
 #include "fi/Support/File.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -68,13 +69,6 @@ private:
   double total = 0, scale = 1, laneHeight = 34;
   int64_t itemCount = 0;
 };
-
-std::string escape(StringRef text) {
-  std::string out;
-  llvm::raw_string_ostream stream(out);
-  llvm::printHTMLEscaped(text, stream);
-  return out;
-}
 
 /// A colour per request: hues by the golden angle, so that neighbours differ.
 std::string colour(const Item &item, double lightness) {
@@ -215,7 +209,7 @@ std::string Plot::describe(const Item &item) const {
 void Plot::drawItem(llvm::raw_ostream &out, const Item &item, double top) {
   double left = x(item.start),
          width = std::max((item.end - item.start) * scale, 0.05);
-  out << "<g><title>" << escape(describe(item)) << "</title>"
+  out << "<g><title>" << svg::escape(describe(item)) << "</title>"
       << format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ",
                 left, top, width, laneHeight);
   out << "fill=\"" << colour(item, item.isMerge ? 0.9 : 0.8) << '"';
@@ -258,7 +252,7 @@ void Plot::drawItem(llvm::raw_ostream &out, const Item &item, double top) {
       if (label.size() * 5.4 + 6 <= width) {
         out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"item\">", left + 3.5,
                       top + (laneHeight >= 24 ? 17 : laneHeight * 0.72))
-            << escape(label) << "</text>";
+            << svg::escape(label) << "</text>";
         break;
       }
   out << "</g>\n";
@@ -296,23 +290,8 @@ void Plot::drawLane(llvm::raw_ostream &out, size_t worker) {
 
 void Plot::drawAxis(llvm::raw_ostream &out) {
   double bottom = laneTop(lanes.size());
-  // Steps of 1, 2 or 5 times a power of ten, about eight of them.
-  double rough = total / 8,
-         power = std::pow(10, std::floor(std::log10(rough > 0 ? rough : 1)));
-  double step = power;
-  for (double factor : {1.0, 2.0, 5.0, 10.0})
-    if (power * factor >= rough) {
-      step = power * factor;
-      break;
-    }
-  for (double tick = 0; tick <= total * 1.0001 && total > 0; tick += step) {
-    out << format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
-                  "stroke=\"#d1d5db\" stroke-width=\"0.8\"/>",
-                  x(tick), kTop - 4, x(tick), bottom)
-        << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\" "
-                  "text-anchor=\"middle\">%.10g</text>\n",
-                  x(tick), bottom + 14, tick);
-  }
+  svg::drawTicks(out, total, kTop - 4, bottom,
+                 [this](double at) { return x(at); });
   out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\" "
                 "text-anchor=\"middle\">cost units of the planner</text>\n",
                 (kLeft + kWidth - kRight) / 2, bottom + 30)
@@ -333,7 +312,7 @@ void Plot::drawHead(llvm::raw_ostream &out, StringRef title) {
   }
   double average = lanes.empty() ? 0 : sum / lanes.size();
   out << format("<text x=\"%.2f\" y=\"26\" class=\"title\">", 16.0)
-      << escape(text) << "</text>\n"
+      << svg::escape(text) << "</text>\n"
       << format("<text x=\"%.2f\" y=\"46\" class=\"axis\">", 16.0) << itemCount
       << (itemCount == 1 ? " item on " : " items on ") << lanes.size()
       << (lanes.size() == 1 ? " worker" : " workers")

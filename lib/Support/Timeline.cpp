@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Support/Timeline.h"
+#include "Svg.h"
 #include "fi/Support/File.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -232,13 +233,6 @@ private:
   double scale = 1, pitch = 16;
 };
 
-std::string escape(StringRef text) {
-  std::string out;
-  llvm::raw_string_ostream stream(out);
-  llvm::printHTMLEscaped(text, stream);
-  return out;
-}
-
 } // namespace
 
 /// Colours of the phases that fi-tile-mark makes, so that pictures of different
@@ -320,7 +314,7 @@ void Picture::drawRow(llvm::raw_ostream &out, size_t number) {
       out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"lane\" "
                     "text-anchor=\"end\">",
                     kLeft - 8, at + std::max(height, 8.0) * 0.8)
-          << escape(name) << "</text>\n";
+          << svg::escape(name) << "</text>\n";
     }
   for (const Warp *warp : row.warps) {
     out << format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
@@ -330,7 +324,7 @@ void Picture::drawRow(llvm::raw_ostream &out, size_t number) {
       double width = (span.to - span.from) * scale;
       if (width < 0.04)
         continue; // the table has it
-      out << "<g><title>" << escape(warp->name + ": " + span.name)
+      out << "<g><title>" << svg::escape(warp->name + ": " + span.name)
           << format(", %.3f us from %.3f us", span.to - span.from, span.from)
           << "</title>"
           << format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
@@ -339,7 +333,7 @@ void Picture::drawRow(llvm::raw_ostream &out, size_t number) {
     }
     // Where items begin, and moments, which are shorter.
     auto line = [&](const Span &span, double length) {
-      out << "<g><title>" << escape(span.name) << "</title>"
+      out << "<g><title>" << svg::escape(span.name) << "</title>"
           << format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
                     "stroke=\"#111827\" stroke-width=\"0.8\"/></g>\n",
                     x(span.from), at, x(span.from), at + length);
@@ -355,26 +349,8 @@ void Picture::drawRow(llvm::raw_ostream &out, size_t number) {
 
 void Picture::drawAxis(llvm::raw_ostream &out) {
   double bottom = top(rows.size());
-  // Steps of 1, 2 or 5 times a power of ten, about eight of them.
-  double rough = timeline.length / 8,
-         power = std::pow(10, std::floor(std::log10(rough > 0 ? rough : 1)));
-  double step = power;
-  for (double factor : {1.0, 2.0, 5.0, 10.0})
-    if (power * factor >= rough) {
-      step = power * factor;
-      break;
-    }
-  for (int64_t tick = 0;
-       double(tick) * step <= timeline.length * 1.0001 && timeline.length > 0;
-       ++tick) {
-    double time = double(tick) * step;
-    out << format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
-                  "stroke=\"#d1d5db\" stroke-width=\"0.8\"/>",
-                  x(time), kTop - 4, x(time), bottom)
-        << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\" "
-                  "text-anchor=\"middle\">%.10g</text>\n",
-                  x(time), bottom + 14, time);
-  }
+  svg::drawTicks(out, timeline.length, kTop - 4, bottom,
+                 [this](double at) { return x(at); });
   out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\" "
                 "text-anchor=\"middle\">microseconds</text>\n",
                 (kLeft + kWidth - kRight) / 2, bottom + 30);
@@ -393,7 +369,7 @@ void Picture::drawLegend(llvm::raw_ostream &out) {
                   left, at, colour(name).c_str())
         << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\">", left + 19,
                   at + 10)
-        << escape(name) << "</text>\n";
+        << svg::escape(name) << "</text>\n";
     left += width;
   }
   out << format("<text x=\"%.2f\" y=\"%.2f\" class=\"axis\">", kLeft,
@@ -423,11 +399,11 @@ std::string Picture::draw(StringRef title) {
       << format("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n",
                 kWidth, height)
       << "<text x=\"16\" y=\"26\" class=\"title\">"
-      << escape(title.empty() ? "timeline of '" + timeline.program + "' on " +
-                                    timeline.device
-                              : title.str())
+      << svg::escape(title.empty() ? "timeline of '" + timeline.program +
+                                         "' on " + timeline.device
+                                   : title.str())
       << "</text>\n<text x=\"16\" y=\"46\" class=\"axis\">"
-      << escape(describe(timeline)) << "</text>\n";
+      << svg::escape(describe(timeline)) << "</text>\n";
   drawAxis(out);
   for (size_t row = 0; row < rows.size(); ++row)
     drawRow(out, row);
