@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionStage.h"
+#include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -30,7 +31,11 @@ AttentionStage::MergeShare AttentionStage::shareMerging(ScheduleAttr schedule) {
   // One row is what all rows have in common, so two.
   int64_t ofWarp = getAtomInfo(getRowAtom(dim)).rows;
   share.rows = std::max<int64_t>(2, ofWarp * schedule.getWarps());
-  if (dim % kRowChunk != 0 || share.rows >= kRowsOfFragment) {
+  // Where f32 are multiplied in pairs, LLVM 22 computes what all columns of a
+  // row share in a pair of which one half is undefined. That is harmless, but
+  // what reads registers that nobody has written cannot be told from a mistake.
+  if (dim % kRowChunk != 0 || share.rows >= kRowsOfFragment ||
+      hasFeature(op, sm::F32x2)) {
     share.rows = 0;
     share.part = GroupOp::create(b, loc, b.getIndexType());
   }
