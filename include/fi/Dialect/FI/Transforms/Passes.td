@@ -109,10 +109,15 @@ def FIOutlineProgramsPass : Pass<"fi-outline-programs", "::mlir::ModuleOp"> {
     Numeric effect: none.
 
     ```mlir
+    !q = tensor<14x4x16xf32>
+    !t = tensor<14x2x16xf32>
+    !kv = !fi.ragged_kv<2x16xf32>
     func.func @f(%q: !q, %k: !t, %v: !t) -> !q {
       %rows = arith.constant dense<[0, 7, 14]> : tensor<3xi32>
       %kv = fi.view.ragged %k, %v indptr(%rows : tensor<3xi32>) : !t, !t -> !kv
       %o = fi.attention %q rows(%rows : tensor<3xi32>) over %kv scale(0.25) : !q over !kv -> !q
+      return %o : !q
+    }
     ```
     becomes
     ```mlir
