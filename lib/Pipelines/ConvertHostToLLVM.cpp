@@ -5,18 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarPatterns.h"
 #include "fi/Conversion/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
@@ -77,12 +72,7 @@ struct ConvertHostToLLVM
     converter = std::make_shared<LLVMTypeConverter>(context);
     RewritePatternSet set(context);
     populateAffineToStdConversionPatterns(set);
-    populateSCFToControlFlowConversionPatterns(set);
-    cf::populateControlFlowToLLVMConversionPatterns(*converter, set);
-    arith::populateArithToLLVMConversionPatterns(*converter, set);
-    index::populateIndexToLLVMConversionPatterns(*converter, set);
-    ub::populateUBToLLVMConversionPatterns(*converter, set);
-    populateMathToLLVMConversionPatterns(*converter, set);
+    fi::populateScalarsToLLVM(*converter, set);
     populateFinalizeMemRefToLLVMConversionPatterns(*converter, set);
     populateFuncToLLVMConversionPatterns(*converter, set);
     vector::populateVectorTransferLoweringPatterns(set);

@@ -5,15 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarPatterns.h"
 #include "fi/Conversion/Passes.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -32,12 +27,7 @@ struct ConvertToLLVM : fi::impl::FIConvertToLLVMBase<ConvertToLLVM> {
   LogicalResult initialize(MLIRContext *context) override {
     converter = std::make_shared<LLVMTypeConverter>(context);
     RewritePatternSet set(context);
-    populateSCFToControlFlowConversionPatterns(set);
-    cf::populateControlFlowToLLVMConversionPatterns(*converter, set);
-    arith::populateArithToLLVMConversionPatterns(*converter, set);
-    index::populateIndexToLLVMConversionPatterns(*converter, set);
-    ub::populateUBToLLVMConversionPatterns(*converter, set);
-    populateMathToLLVMConversionPatterns(*converter, set);
+    fi::populateScalarsToLLVM(*converter, set);
     populateVectorToLLVMConversionPatterns(*converter, set);
     patterns = FrozenRewritePatternSet(std::move(set));
     return success();

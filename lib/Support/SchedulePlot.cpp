@@ -373,15 +373,7 @@ std::string Plot::draw(StringRef title) {
                   kLegendRow * (std::ceil(entries / perRow) + 1) + 16;
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
-                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-                kWidth, height, kWidth, height)
-      << "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;"
-         "fill:#1f2937}.title{font-size:17px;font-weight:bold}"
-         ".axis,.lane{font-size:11px;fill:#4b5563}.item{font-size:10px}"
-         "</style>\n"
-      << format("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n",
-                kWidth, height);
+  svg::begin(out, kWidth, height, ".item{font-size:10px}");
   drawHead(out, title);
   drawAxis(out);
   for (size_t worker = 0; worker < lanes.size(); ++worker)

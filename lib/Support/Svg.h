@@ -22,6 +22,21 @@ inline std::string escape(llvm::StringRef text) {
   return out;
 }
 
+/// The begin of a picture, and how its texts look; `style` has more of that.
+inline void begin(llvm::raw_ostream &out, double width, double height,
+                  llvm::StringRef style = "") {
+  out << llvm::format("<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                      "width=\"%.0f\" height=\"%.0f\" "
+                      "viewBox=\"0 0 %.0f %.0f\">\n",
+                      width, height, width, height)
+      << "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;"
+         "fill:#1f2937}.title{font-size:17px;font-weight:bold}"
+         ".axis,.lane{font-size:11px;fill:#4b5563}"
+      << style << "</style>\n"
+      << llvm::format("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n",
+                      width, height);
+}
+
 /// Lines from `top` to `bottom` with their numbers below, in steps of 1, 2 or 5
 /// times a power of ten, about eight of them up to `total`.
 inline void drawTicks(llvm::raw_ostream &out, double total, double top,

@@ -390,15 +390,8 @@ std::string Picture::draw(StringRef title) {
                   kLegendRow * (std::ceil(width / (kWidth - kLeft - 40)) + 2);
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
-                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-                kWidth, height, kWidth, height)
-      << "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;"
-         "fill:#1f2937}.title{font-size:17px;font-weight:bold}"
-         ".axis,.lane{font-size:11px;fill:#4b5563}</style>\n"
-      << format("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n",
-                kWidth, height)
-      << "<text x=\"16\" y=\"26\" class=\"title\">"
+  svg::begin(out, kWidth, height);
+  out << "<text x=\"16\" y=\"26\" class=\"title\">"
       << svg::escape(title.empty() ? "timeline of '" + timeline.program +
                                          "' on " + timeline.device
                                    : title.str())

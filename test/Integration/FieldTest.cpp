@@ -186,6 +186,8 @@ TEST(FieldTest, LatentPagesFarApart) {
   text.tailDim = 8;
   constexpr int64_t kPages = 3000, kStride = int64_t(1) << 21;
   Reserved latents(kPages * kStride * 4), tails(kPages * kStride * 4);
+  // Reserved, not used: a process may have a limit of its addresses (ulimit
+  // -v).
   if (latents.data == MAP_FAILED || tails.data == MAP_FAILED)
     GTEST_SKIP() << "no address space of " << latents.bytes << " bytes";
   std::vector<int64_t> pages = {2999, 0, 2100, 1024};
@@ -214,6 +216,8 @@ TEST(FieldTest, LatentPagesFarApart) {
 TEST(FieldTest, NormsOfRowsFarApart) {
   constexpr int64_t kRows = 3000, kStride = int64_t(1) << 21;
   Reserved rows(kRows * kStride * 4);
+  // Reserved, not used: a process may have a limit of its addresses (ulimit
+  // -v).
   if (rows.data == MAP_FAILED)
     GTEST_SKIP() << "no address space of " << rows.bytes << " bytes";
   std::string type = "tensor<?x1x64xf32>";
