@@ -99,6 +99,17 @@ func.func private @f() attributes {a = !fi_tile.buf<17x64xf16, #fi_tile.smem<pit
 
 // -----
 
+// The product of rows and pitch has more than 64 bits.
+// expected-error @below {{expected rows that fit into panels of 8192 bytes, but got 9223372036854775807 of 128 bytes [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<9223372036854775807x4xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>}
+
+// -----
+
+// expected-error @below {{expected 1 to 4096 rows of at most 65536 bytes, but got 4 of 4611686018427387904 x 'f16' [LAY4]}}
+func.func private @f() attributes {a = !fi_tile.buf<4x4611686018427387904xf16, #fi_tile.smem<pitch = 128, swizzle = 128, panel = 8192>>}
+
+// -----
+
 // expected-error @below {{expected elements of whole bytes, or an even number of columns of f4E2M1FN, but got 4 x 'i1' [LAY4]}}
 func.func private @f() attributes {a = !fi_tile.buf<4x4xi1, #fi_tile.smem<pitch = 128>>}
 

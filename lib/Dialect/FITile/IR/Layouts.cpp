@@ -487,14 +487,14 @@ BufType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                           "of columns of f4E2M1FN, but got "
                        << columns << " x " << element << " [LAY4]";
   int64_t bits = element.getIntOrFloatBitWidth();
-  if (layout.getPanel() && rows * layout.getPitch() > layout.getPanel())
+  if (layout.getPanel() && rows > layout.getPanel() / layout.getPitch())
     return emitError() << "expected rows that fit into panels of "
                        << layout.getPanel() << " bytes, but got " << rows
                        << " of " << layout.getPitch() << " bytes [LAY4]";
-  if (rows < 1 || rows > kMostRows || columns < 1 ||
-      (!layout.getPanel() && columns > layout.getPitch() * 8 / bits))
-    return emitError() << "expected 1 to " << kMostRows
-                       << " rows of at most the pitch, " << layout.getPitch()
+  int64_t most = layout.getPanel() ? kMostPitch : layout.getPitch();
+  if (rows < 1 || rows > kMostRows || columns < 1 || columns > most * 8 / bits)
+    return emitError() << "expected 1 to " << kMostRows << " rows of at most "
+                       << (layout.getPanel() ? "" : "the pitch, ") << most
                        << " bytes, but got " << rows << " of " << columns
                        << " x " << element << " [LAY4]";
   return success();
