@@ -112,7 +112,8 @@ def prepare_directory(directory, source, build):
     os.symlink(source / "examples", directory / "examples")
     (directory / ".fi" / "include").mkdir(parents=True)
     for name, target in (("include/fi", source / "include/fi"), ("include/fi-c", source / "include/fi-c"),
-                         ("include/fi-runtime", source / "runtime/include/fi-runtime"), ("lib", build / "lib")):
+                         ("include/fi-runtime", source / "runtime/include/fi-runtime"),
+                         ("include/fi-emulator", source / "emulator/include/fi-emulator"), ("lib", build / "lib")):
         os.symlink(target, directory / ".fi" / name)
     (directory / ".fi" / "bin").mkdir()
     os.symlink(sys.executable, directory / ".fi" / "bin" / "python3")

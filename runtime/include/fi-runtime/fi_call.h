@@ -34,12 +34,23 @@ typedef struct fi_call_options {
   size_t struct_size; /* sizeof(fi_call_options) */
   int32_t workers;    /* as of fi_plan_options */
   int32_t plans_kept; /* plans that nobody uses; 0: 8 */
+  /* Packages for a GPU: where calls run, in this stream of it. NULL: the first
+   * device of the CUDA driver; its default stream. The stream must live as long
+   * as functions may call the program. */
+  fi_device *device;
+  void *stream;
 } fi_call_options;
 
 /* Functions that call `program` (NULL: the package's own name for it) run this
  * package from now on, which is kept. Another package may take a name's place;
- * calls that are under way go on with the one they began with. Packages for a
- * GPU are FI_UNSUPPORTED: memory of a function is the host's. */
+ * calls that are under way go on with the one they began with. The code of a
+ * package for a GPU is loaded here; FI_UNSUPPORTED where there is no GPU.
+ *
+ * On a GPU the plan arguments of a function are memory of the host, and its
+ * other tensors that of the device, the host, or both. What is the host's is
+ * copied there, and what may be written back, before the call returns. A call
+ * whose tensors are all the device's is put into the stream and not waited for.
+ */
 FI_API fi_status fi_call_register(const char *program, fi_package *package,
                                   const fi_call_options *options);
 /* Forgets a name and its plans. FI_INVALID_ARGUMENT if there is none. */

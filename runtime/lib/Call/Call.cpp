@@ -12,8 +12,9 @@
 //===----------------------------------------------------------------------===//
 #include "fi-runtime/fi_call.h"
 
-#include "../Package/Package.h"
+#include "../Planner/Plan.h"
 #include "../Support/Error.h"
+#include "CallDevice.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -130,43 +131,84 @@ struct MemoryDeleter {
   void operator()(void *memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<void, MemoryDeleter>;
+using Scratch = std::unique_ptr<DeviceScratch>;
+
+/// Memory for runs of a plan. Runs at once have some each.
+template <typename T> class Spare {
+public:
+  /// Null if all are in use.
+  T take() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (spare.empty())
+      return nullptr;
+    T taken = std::move(spare.back());
+    spare.pop_back();
+    return taken;
+  }
+  void give(T one) {
+    std::lock_guard<std::mutex> lock(mutex);
+    spare.push_back(std::move(one));
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<T> spare;
+};
 
 } // namespace
 
-/// A plan, and memory for runs of it. Runs at once have some each.
+/// A plan, and memory for runs of it.
 struct fi_call {
   std::string program;
   Key key;
   std::unique_ptr<fi_plan, PlanDeleter> plan;
   size_t bytes = 0;
+  void *stream = nullptr; // of a plan for a device
   std::atomic<int> references{1};
-  std::mutex mutex;
-  std::vector<Memory> workspaces;
 
   void release() {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1)
       delete this;
   }
-  Memory takeWorkspace() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      if (!workspaces.empty()) {
-        Memory memory = std::move(workspaces.back());
-        workspaces.pop_back();
-        return memory;
-      }
+
+  fi_status run(const Values &values, const std::vector<fi_tensor> &results) {
+    return plan->device ? runThere(values, results) : runHere(values, results);
+  }
+
+private:
+  fi_status runHere(const Values &values,
+                    const std::vector<fi_tensor> &results) {
+    Memory workspace = workspaces.take();
+    if (!workspace) {
+      size_t whole =
+          (bytes / FI_WORKSPACE_ALIGNMENT + 1) * FI_WORKSPACE_ALIGNMENT;
+      workspace.reset(std::aligned_alloc(FI_WORKSPACE_ALIGNMENT, whole));
+      if (!workspace)
+        throw std::bad_alloc();
     }
-    size_t whole =
-        (bytes / FI_WORKSPACE_ALIGNMENT + 1) * FI_WORKSPACE_ALIGNMENT;
-    Memory memory(std::aligned_alloc(FI_WORKSPACE_ALIGNMENT, whole));
-    if (!memory)
-      throw std::bad_alloc();
-    return memory;
+    fi_status status =
+        fi_run(plan.get(), 0, values.data(), values.size(), results.data(),
+               int32_t(results.size()), workspace.get(), bytes);
+    workspaces.give(std::move(workspace));
+    return status;
   }
-  void giveWorkspace(Memory memory) {
-    std::lock_guard<std::mutex> lock(mutex);
-    workspaces.push_back(std::move(memory));
+
+  /// What a run leaves under way in the stream, the next one with the same
+  /// memory comes after.
+  fi_status runThere(const Values &values,
+                     const std::vector<fi_tensor> &results) {
+    Scratch scratch = scratches.take();
+    if (!scratch)
+      scratch = std::make_unique<DeviceScratch>(*plan->device);
+    fi_status status =
+        runOnDevice(*plan, values.data(), values.size(), results.data(),
+                    int32_t(results.size()), *scratch, stream);
+    scratches.give(std::move(scratch));
+    return status;
   }
+
+  Spare<Memory> workspaces;
+  Spare<Scratch> scratches;
 };
 
 namespace {
@@ -178,9 +220,15 @@ using CallPtr = std::unique_ptr<fi_call, CallDeleter>;
 
 /// A program that functions may call.
 struct Callee {
-  ~Callee() { fi_package_release(package); }
+  ~Callee() {
+    plans.clear();
+    fi_package_release(package);
+    release(device);
+  }
 
   fi_package *package = nullptr;
+  fi_device *device = nullptr; // null: this machine's threads
+  void *stream = nullptr;
   int32_t workers = 0;
   size_t plansKept = 8;
   std::mutex mutex;
@@ -189,7 +237,7 @@ struct Callee {
   int64_t made = 0, found = 0;
 };
 
-struct Table {
+struct Registry {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Callee>, std::less<>> programs;
   fi_call_handler handler = nullptr;
@@ -197,13 +245,13 @@ struct Table {
 };
 
 /// Never destroyed: functions may be called while the process ends.
-Table &table() {
-  static Table *instance = new Table;
+Registry &registry() {
+  static Registry *instance = new Registry;
   return *instance;
 }
 
 std::shared_ptr<Callee> find(const char *program) {
-  Table &t = table();
+  Registry &t = registry();
   std::lock_guard<std::mutex> lock(t.mutex);
   auto found = t.programs.find(program);
   return found == t.programs.end() ? nullptr : found->second;
@@ -211,7 +259,7 @@ std::shared_ptr<Callee> find(const char *program) {
 
 /// Tells of a failure, whose sentence is the thread's last.
 void report(const char *program, fi_status status) {
-  Table &t = table();
+  Registry &t = registry();
   fi_call_handler handler;
   void *context;
   {
@@ -248,6 +296,9 @@ fi_status plan(const char *program, const Values &values, const Values &shapes,
                 "expected a registered program, but got '%s'; give its package "
                 "to fi_call_register before the function is called",
                 program);
+  if (callee->device)
+    FI_TRY(checkPlanValues(*callee->device, *callee->package, values.data(),
+                           values.size()));
   Key key;
   key.addValues(values);
   key.addShapes(shapes);
@@ -266,6 +317,8 @@ fi_status plan(const char *program, const Values &values, const Values &shapes,
   fi_plan_options options = {};
   options.struct_size = sizeof(options);
   options.workers = callee->workers;
+  options.device = callee->device;
+  options.stream = made->stream = callee->stream;
   std::vector<fi_tensor> tensors = shapes.tensors();
   if (shapes.size()) {
     int32_t wanted = fi_package_argument_count(callee->package, FI_GROUP_RUN);
@@ -291,6 +344,37 @@ fi_status plan(const char *program, const Values &values, const Values &shapes,
   return FI_OK;
 }
 
+/// Where calls of a package run, for which its code is loaded; null: here.
+fi_status chooseDevice(fi_package &package, const fi_call_options &options,
+                       fi_device *&device) {
+  const Manifest &m = package.manifest;
+  if (!m.onDevice()) {
+    if (options.device)
+      return fail(FI_INVALID_ARGUMENT,
+                  "fi_call_register: expected a package for device %d (%s), "
+                  "but got one for the cpu; compile the program for %s, or "
+                  "leave 'device' NULL",
+                  options.device->ordinal, options.device->info.name,
+                  chipOf(*options.device).c_str());
+    if (options.stream)
+      return fail(FI_INVALID_ARGUMENT,
+                  "fi_call_register: expected 'stream' NULL for a package for "
+                  "the cpu, but got one");
+    return FI_OK;
+  }
+  if (options.device) {
+    device = options.device;
+    retain(device);
+  } else if (fi_status status = openDevice(nullptr, 0, &device)) {
+    std::string why = lastError();
+    return fail(status,
+                "fi_call_register: package '%s' is compiled for %s, and no "
+                "'device' was given: %s",
+                m.program.c_str(), m.chip.c_str(), why.c_str());
+  }
+  return fi_package_load(&package, device);
+}
+
 fi_status registerProgram(const char *program, fi_package *package,
                           const fi_call_options *options) {
   fi_call_options chosen = {};
@@ -307,19 +391,16 @@ fi_status registerProgram(const char *program, fi_package *package,
                 "fi_call_register: expected '%s' of at least 0, but got %d",
                 chosen.workers < 0 ? "workers" : "plans_kept",
                 chosen.workers < 0 ? chosen.workers : chosen.plans_kept);
-  if (package->manifest.onDevice())
-    return fail(FI_UNSUPPORTED,
-                "fi_call_register: expected a package for the cpu, but got one "
-                "for %s; plan and run it by fi_plan_create and fi_run_device",
-                package->manifest.chip.c_str());
   auto callee = std::make_shared<Callee>();
   retain(package);
   callee->package = package;
+  FI_TRY(chooseDevice(*package, chosen, callee->device));
+  callee->stream = chosen.stream;
   callee->workers = chosen.workers;
   if (chosen.plans_kept)
     callee->plansKept = size_t(chosen.plans_kept);
   std::string name = program ? program : package->manifest.program;
-  Table &t = table();
+  Registry &t = registry();
   std::shared_ptr<Callee> old;
   std::lock_guard<std::mutex> lock(t.mutex);
   std::shared_ptr<Callee> &place = t.programs[name];
@@ -343,7 +424,7 @@ fi_status fi_call_register(const char *program, fi_package *package,
 }
 
 fi_status fi_call_unregister(const char *program) {
-  Table &t = table();
+  Registry &t = registry();
   std::shared_ptr<Callee> old;
   std::lock_guard<std::mutex> lock(t.mutex);
   auto found = program ? t.programs.find(program) : t.programs.end();
@@ -358,7 +439,7 @@ fi_status fi_call_unregister(const char *program) {
 }
 
 void fi_call_on_error(fi_call_handler handler, void *context) {
-  Table &t = table();
+  Registry &t = registry();
   std::lock_guard<std::mutex> lock(t.mutex);
   t.handler = handler;
   t.context = context;
@@ -396,14 +477,8 @@ void fi_call_run(fi_call *call, int32_t value_count, const int64_t *values,
   if (!call)
     return;
   guard(call->program.c_str(), [&] {
-    Values given(value_count, values);
-    std::vector<fi_tensor> places = Values(result_count, results).tensors();
-    Memory workspace = call->takeWorkspace();
-    fi_status status =
-        fi_run(call->plan.get(), 0, given.data(), given.size(), places.data(),
-               int32_t(places.size()), workspace.get(), call->bytes);
-    call->giveWorkspace(std::move(workspace));
-    return status;
+    return call->run(Values(value_count, values),
+                     Values(result_count, results).tensors());
   });
 }
 

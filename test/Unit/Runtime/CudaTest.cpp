@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FakeDriver.h"
+#include "fi-runtime/fi_call.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -75,6 +76,25 @@ TEST(Cuda, SaysWhatIsMissing) {
             "CUDA_ERROR_NOT_INITIALIZED (what it means); check that the driver "
             "is loaded (nvidia-smi)");
   EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "", openFirst), "opened");
+}
+
+/// Programs that functions call run on the first device, if there is one.
+TEST(Cuda, IsWhereCallsRun) {
+  auto registerProgram = [] {
+    FakeGpu gpu; // for its package alone
+    gpu.open(deviceManifest(FakeProgram()));
+    if (fi_call_register(nullptr, gpu.package.get(), nullptr) == FI_OK)
+      return std::string("registered");
+    return std::string(fi_last_error());
+  };
+  EXPECT_EQ(
+      inChild("libno-such-cuda.so.1", "", registerProgram),
+      "fi_call_register: package 'counting' is compiled for sm_80, and no "
+      "'device' was given: device: there is no CUDA driver on this "
+      "machine (libno-such-cuda.so.1: cannot open shared object file: No "
+      "such file or directory); install NVIDIA's driver, or compile for "
+      "the cpu");
+  EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "", registerProgram), "registered");
 }
 
 TEST(Cuda, DescribesDevices) {
