@@ -129,8 +129,8 @@ public:
       return FI_OK;
     FI_TRY(copyOut());
     isCopying = false;
-    if (int result = device.driver->stream_synchronize(device.driver->self,
-                                                       stream))
+    if (int result =
+            device.driver->stream_synchronize(device.driver->self, stream))
       return deviceFailed(device, result, "run");
     return checkFaults(plan);
   }
@@ -145,9 +145,8 @@ private:
              m.arguments[m.runArguments[i]].kind == FI_KIND_POOL);
     for (fi_tensor &result : results)
       find(result, /*isWritten=*/true);
-    std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
-      return a.begin < b.begin;
-    });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range &a, const Range &b) { return a.begin < b.begin; });
     size_t kept = 0;
     for (size_t i = 1; i < ranges.size(); ++i) {
       Range &last = ranges[kept];
@@ -202,10 +201,10 @@ private:
     const fi_driver &driver = *device.driver;
     for (const Range &range : ranges) {
       isCopying = true;
-      if (int result = driver.copy_to_device(
-              driver.self, scratch.data() + range.offset,
-              reinterpret_cast<const void *>(range.begin),
-              size_t(range.end - range.begin), stream))
+      if (int result =
+              driver.copy_to_device(driver.self, scratch.data() + range.offset,
+                                    reinterpret_cast<const void *>(range.begin),
+                                    size_t(range.end - range.begin), stream))
         return deviceFailed(device, result, "run: copying tensors of the host");
     }
     for (fi_tensor *tensor : moved) {

@@ -20,7 +20,9 @@ namespace fi::runtime {
 /// host has.
 class DeviceScratch {
 public:
-  explicit DeviceScratch(fi_device &device) : device(device) { retain(&device); }
+  explicit DeviceScratch(fi_device &device) : device(device) {
+    retain(&device);
+  }
   ~DeviceScratch();
   DeviceScratch(const DeviceScratch &) = delete;
   DeviceScratch &operator=(const DeviceScratch &) = delete;
