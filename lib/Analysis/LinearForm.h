@@ -37,9 +37,10 @@ struct Interval {
   }
 };
 
-/// Positions lie within this distance of zero, plan data of 64 bits within
-/// that.
-inline constexpr int64_t kMaxPosition = (int64_t(1) << 29) - 1;
+/// Requests are fewer, their rows and keys too; positions lie within this
+/// distance of zero, plan data of 64 bits within that.
+inline constexpr int64_t kMaxLength = (int64_t(1) << 29) - 1;
+inline constexpr int64_t kMaxPosition = int64_t(1) << 61;
 inline constexpr int64_t kMaxPlanData = int64_t(1) << 48;
 
 struct Linear {

@@ -72,8 +72,8 @@ private:
            number(0)});
       term.hi.push_back(
           express(context, "add",
-                  {express(context, "mul", {sign, number(int64_t(1) << 61)}),
-                   number(int64_t(1) << 60)}));
+                  {express(context, "mul", {sign, number(int64_t(1) << 62)}),
+                   number(int64_t(1) << 61)}));
       return exact;
     }
     if (factor > 0) {
@@ -98,17 +98,15 @@ private:
 };
 } // namespace
 
-FailureOr<MaskBounds> fi::analyzeMask(AttentionOp op) {
-  ArrayAttr attributes = op.getMasksAttr();
-  Region &region = op.getMaskRegion();
-  if ((!attributes || attributes.empty()) && region.empty())
-    return failure();
+/// The bounds if positions lie within `limit` of zero. If `isGuarded`, what is
+/// further away is left open.
+static MaskBounds analyze(AttentionOp op, int64_t limit, bool isGuarded) {
   MaskBounds bounds;
-  MaskReader reader(op, bounds.remarks);
+  MaskReader reader(op, limit, bounds.remarks);
   SmallVector<const Formula *> masks;
   // The attributes are built into a block of their own, which is dropped.
   Block block;
-  if (attributes) {
+  if (ArrayAttr attributes = op.getMasksAttr()) {
     for (Type type : AttentionOp::getMaskArgumentTypes(op.getContext()))
       block.addArgument(type, op.getLoc());
     reader.bindArguments(block.getArguments());
@@ -119,18 +117,45 @@ FailureOr<MaskBounds> fi::analyzeMask(AttentionOp op) {
           reader.readBoolean(cast<MaskAttrInterface>(attribute).buildMask(
               builder, op.getLoc(), block.getArguments())));
   }
+  Region &region = op.getMaskRegion();
   if (!region.empty()) {
     reader.bindArguments(region.getArguments());
     masks.push_back(
         reader.readBoolean(region.front().getTerminator()->getOperand(0)));
   }
   Formulas &formulas = reader.getFormulas();
+  SmallVector<Linear> limits;
+  if (isGuarded)
+    limits = reader.getLimits();
+  std::vector<Conjunction> terms =
+      formulas.normalise(formulas.all(masks), kMaxTerms - limits.size());
+  if (isGuarded) {
+    // Its formulas take the limits for granted, so that they are added here.
+    for (Conjunction &term : terms)
+      term.atoms.append(limits.begin(), limits.end());
+    for (const Linear &atom : limits)
+      terms.push_back({{*addConstant(*scale(atom, -1), -1)}, /*exact=*/false});
+  }
   TermBuilder builder(op.getContext(),
                       reader.getKeyPosition().terms.front().first);
-  for (const Conjunction &conjunction :
-       formulas.normalise(formulas.all(masks), kMaxTerms))
-    bounds.terms.push_back(builder.build(conjunction));
+  for (const Conjunction &term : terms)
+    bounds.terms.push_back(builder.build(term));
   return bounds;
+}
+
+FailureOr<MaskBounds> fi::analyzeMask(AttentionOp op) {
+  ArrayAttr attributes = op.getMasksAttr();
+  if ((!attributes || attributes.empty()) && op.getMaskRegion().empty())
+    return failure();
+  // Positions that follow from lengths fit i32, and so do their differences.
+  auto view = op.getView().getDefiningOp<KVViewOpInterface>();
+  if (view && !view.getViewOrigin() && !op.getPositions())
+    return analyze(op, kMaxLength, /*isGuarded=*/false);
+  MaskBounds anywhere = analyze(op, kMaxPosition, /*isGuarded=*/false);
+  if (anywhere.remarks.empty())
+    return anywhere;
+  MaskBounds near = analyze(op, kMaxLength, /*isGuarded=*/true);
+  return near.remarks.size() < anywhere.remarks.size() ? near : anywhere;
 }
 
 //===----------------------------------------------------------------------===//

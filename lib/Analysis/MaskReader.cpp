@@ -52,17 +52,19 @@ static Interval clamp(Interval range) {
           std::min<Wide>(range.most, INT64_MAX)};
 }
 
-MaskReader::MaskReader(AttentionOp op, Remarks &remarks)
-    : op(op), program(op->getParentOfType<ProgramOp>()), remarks(remarks),
-      current(op.getLoc()),
+MaskReader::MaskReader(AttentionOp op, int64_t limit, Remarks &remarks)
+    : op(op), program(op->getParentOfType<ProgramOp>()), limit(limit),
+      remarks(remarks), current(op.getLoc()),
       report([this](const Leaf *leaf, llvm::StringRef reason) {
         remark(leaf && leaf->loc ? *leaf->loc : current, reason);
       }),
       formulas(leaves, report) {
   Leaf leaf;
+  leaf.kind = Leaf::QueryPosition;
+  leaf.range = {-Wide(limit), Wide(limit)};
+  queryPosition = leaves.unique(leaf);
   leaf.kind = Leaf::KeyPosition;
   leaf.usesKey = true;
-  leaf.range = {-Wide(kMaxPosition), Wide(kMaxPosition)};
   // Without an origin key 0 is at position 0.
   auto view = op.getView().getDefiningOp<KVViewOpInterface>();
   if (view && !view.getViewOrigin())
@@ -79,10 +81,9 @@ void MaskReader::remark(Location loc, llvm::StringRef reason) {
 void MaskReader::bindArguments(ValueRange arguments) {
   int64_t heads = op.getQueryHeads(), kvHeads = op.getViewType().getKVHeads();
   const std::pair<Leaf::Kind, Interval> positions[] = {
-      {Leaf::Request, {0, kMaxPosition}},
+      {Leaf::Request, {0, kMaxLength}},
       {Leaf::QueryHead, {0, heads - 1}},
-      {Leaf::KVHead, {0, kvHeads - 1}},
-      {Leaf::QueryPosition, {-Wide(kMaxPosition), Wide(kMaxPosition)}}};
+      {Leaf::KVHead, {0, kvHeads - 1}}};
   for (auto [argument, position] : llvm::zip(arguments, positions)) {
     Leaf leaf;
     leaf.kind = position.first;
@@ -91,10 +92,19 @@ void MaskReader::bindArguments(ValueRange arguments) {
                              ? constant(int64_t(leaf.range.least))
                              : leaves.unique(std::move(leaf));
   }
+  integers[arguments[3]] = queryPosition;
   integers[arguments[4]] = keyPosition;
   for (auto [argument, captured] :
        llvm::zip(arguments.drop_front(5), op.getCaptures()))
     captures[argument] = captured;
+}
+
+SmallVector<Linear> MaskReader::getLimits() const {
+  SmallVector<Linear> limits;
+  for (const Linear &position : {queryPosition, keyPosition})
+    for (int64_t sign : {1, -1})
+      limits.push_back(*addConstant(*scale(position, sign), limit));
+  return limits;
 }
 
 Linear MaskReader::fail(Value value, std::string reason) {

@@ -23,7 +23,8 @@ class MaskReader {
 public:
   using Remarks = llvm::SmallVectorImpl<std::pair<mlir::Location, std::string>>;
 
-  MaskReader(AttentionOp op, Remarks &remarks);
+  /// Positions are taken to lie within `limit` of zero.
+  MaskReader(AttentionOp op, int64_t limit, Remarks &remarks);
 
   /// The block arguments of a mask: five positions, then captures.
   void bindArguments(mlir::ValueRange arguments);
@@ -32,6 +33,8 @@ public:
 
   Formulas &getFormulas() { return formulas; }
   const Linear &getKeyPosition() const { return keyPosition; }
+  /// Numbers that are not negative where positions are within the limit.
+  llvm::SmallVector<Linear> getLimits() const;
 
 private:
   Linear computeInteger(mlir::Value value);
@@ -54,13 +57,14 @@ private:
 
   AttentionOp op;
   ProgramOp program;
+  int64_t limit;
   Remarks &remarks;
   Leaves leaves;
   mlir::Location current;
   // Behind the function that `formulas` refers to.
   std::function<void(const Leaf *, llvm::StringRef)> report;
   Formulas formulas;
-  Linear keyPosition;
+  Linear queryPosition, keyPosition;
   llvm::DenseMap<mlir::Value, Linear> integers;
   llvm::DenseMap<mlir::Value, const Formula *> booleans;
   llvm::DenseMap<mlir::Value, mlir::Value> captures;

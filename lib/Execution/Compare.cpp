@@ -365,6 +365,8 @@ void AttentionTerms::add(ErrorTerms &terms, int64_t row, int64_t head) {
       score + largestCapture * std::max<int64_t>(lengths[request].keyLength, 1);
   // Of a hyperbolic tangent, which may be approximate, 2^-21 (NUM3).
   magnitude += attention.softcap / 2;
+  // 1 + |s| is rounded as 1 is.
+  magnitude += attention.largestAddend;
   // Angles are products of positions, and errors in them relative to these.
   if (attention.hasTransforms)
     magnitude += score * largestPosition(request);

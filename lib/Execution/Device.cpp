@@ -25,7 +25,24 @@ bool Device::isName(StringRef backend) {
   return kind == "cuda" || kind == "emulated";
 }
 
+Error Device::check(StringRef backend) {
+  auto [kind, which] = backend.split(':');
+  uint32_t ordinal = 0;
+  if (kind == "emulated") {
+    if (auto chip = sm::find(which.split(':').first); !chip)
+      return createStringError("backend 'emulated': " +
+                               llvm::toString(chip.takeError()));
+  } else if (backend != "cuda" && which.getAsInteger(10, ordinal)) {
+    return createStringError("backend: expected 'cuda', or 'cuda:N' with the "
+                             "number of a GPU, but got '" +
+                             backend + "'");
+  }
+  return Error::success();
+}
+
 Expected<std::shared_ptr<Device>> Device::open(StringRef backend) {
+  if (Error error = check(backend))
+    return std::move(error);
   // The constructor is private.
   std::shared_ptr<Device> made(new Device());
   made->backend = backend.str();
@@ -33,26 +50,19 @@ Expected<std::shared_ptr<Device>> Device::open(StringRef backend) {
   int32_t ordinal = 0;
   if (kind == "emulated") {
     auto [name, options] = which.split(':');
-    auto chip = sm::find(name);
-    if (!chip)
-      return createStringError("backend 'emulated': " +
-                               llvm::toString(chip.takeError()));
-    made->chip = *chip;
+    made->chip = llvm::cantFail(sm::find(name));
     // Whoever emulates wants to know of mistakes.
     std::string wanted = "check";
     for (StringRef option : llvm::split(options, ':'))
       if (!option.empty())
         wanted += "," + option.str();
     made->driver = made->emulator =
-        fi_emulator_driver((*chip)->chip.str().c_str(), wanted.c_str());
+        fi_emulator_driver(made->chip->chip.str().c_str(), wanted.c_str());
     if (!made->emulator)
       return createStringError("backend '" + backend +
                                "': " + fi_emu_last_error());
   } else {
-    if (backend != "cuda" && (which.getAsInteger(10, ordinal) || ordinal < 0))
-      return createStringError("backend: expected 'cuda', or 'cuda:N' with the "
-                               "number of a GPU, but got '" +
-                               backend + "'");
+    which.getAsInteger(10, ordinal);
     if (fi_cuda_driver(&made->driver) != FI_OK)
       return createStringError("backend 'cuda': " + Twine(fi_last_error()));
   }

@@ -223,6 +223,18 @@ private:
 
 } // namespace
 
+Error Executor::checkBackend(StringRef backend) {
+  if (backend == "reference" || backend == "level2" || backend == "cpu")
+    return Error::success();
+  if (Device::isName(backend))
+    return Device::check(backend);
+  std::string hint;
+  if (StringRef meant = sm::suggest(backend); !meant.empty())
+    hint = "; did you mean 'emulated:" + meant.str() + "'?";
+  return createStringError("backend: expected " + kBackends + ", but got '" +
+                           backend + "'" + hint);
+}
+
 Expected<std::unique_ptr<Executor>>
 Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
                  const ExecutorOptions &options) {
@@ -251,9 +263,5 @@ Executor::create(StringRef backend, mlir::ModuleOp module, StringRef name,
   if (Device::isName(backend))
     return createDeviceExecutor(backend, module, name, std::move(*signature),
                                 options);
-  std::string hint;
-  if (StringRef meant = sm::suggest(backend); !meant.empty())
-    hint = "; did you mean 'emulated:" + meant.str() + "'?";
-  return createStringError("backend: expected " + kBackends + ", but got '" +
-                           backend + "'" + hint);
+  return checkBackend(backend);
 }

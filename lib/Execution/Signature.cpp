@@ -9,6 +9,7 @@
 #include "fi/Dialect/FI/IR/FICompanions.h"
 #include "fi/Support/File.h"
 #include "fi/Target/Manifest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -149,6 +150,21 @@ int SignatureBuilder::rowsOf(Value value, int64_t &number) {
   return argumentOf(value);
 }
 
+static double largestAddendOf(mlir::Region &region) {
+  double largest = 0;
+  region.walk([&](Operation *op) {
+    if (!isa<mlir::arith::AddFOp, mlir::arith::SubFOp>(op))
+      return;
+    for (Value operand : op->getOperands()) {
+      llvm::APFloat number(0.0);
+      if (mlir::matchPattern(operand, mlir::m_ConstantFloat(&number)) &&
+          number.isFinite())
+        largest = std::max(largest, std::fabs(number.convertToDouble()));
+    }
+  });
+  return largest;
+}
+
 /// Where an operand of a view is kept, by the name that it has there and in
 /// manifests.
 static int *fieldOf(ViewInfo &view, StringRef name) {
@@ -287,6 +303,7 @@ Expected<Signature> SignatureBuilder::build() {
       if (auto cap =
               dyn_cast_or_null<SoftcapAttr>(attention.getScoreAttrAttr()))
         info.softcap = cap.getCap().getValueAsDouble();
+      info.largestAddend = largestAddendOf(attention.getScoreRegion());
       for (Value capture : attention.getCaptures())
         info.captures.push_back(argumentOf(capture));
       if (attention.getSink())

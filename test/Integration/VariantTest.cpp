@@ -466,6 +466,29 @@ TEST(PositionsTest, AtAndOrigin) {
       .check();
 }
 
+// The lower 32 bits of positions are what the mask of a region compares, where
+// they do not hold them, too: on the way to index and back nothing is lost.
+TEST(PositionsTest, FarFromZeroIn32Bits) {
+  AttentionText text = small(R"(mask(%req: index, %qh: index, %kh: index,
+         %qp: index, %kp: index) {
+      %k = arith.index_cast %kp : index to i32
+      %same = arith.maxsi %k, %k : i32
+      %back = arith.index_cast %same : i32 to index
+      %end = arith.constant 40 : index
+      %visible = arith.cmpi slt, %back, %end : index
+      fi.yield %visible : i1
+    })");
+  text.hasOrigin = true;
+  text.index = "i64";
+  constexpr int64_t kFar = int64_t(1) << 31;
+  std::vector<int64_t> origins = {0,         kFar - 50, kFar,    2 * kFar - 20,
+                                  2 * kFar,  -kFar - 9, -kFar,   kFar << 16,
+                                  kFar - 30, -20,       2 * kFar};
+  Case(text.get(), mixedBatch())
+      .give("origin", integers(origins, DType::I64))
+      .check();
+}
+
 TEST(PackedMasks, OfWordsAndBytes) {
   for (int bits : {512, 256, 128}) {
     SCOPED_TRACE(bits);

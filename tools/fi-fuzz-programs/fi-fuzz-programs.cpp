@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fi/Execution/Executor.h"
 #include "fi/Fuzz/Check.h"
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
@@ -74,6 +75,10 @@ static cl::opt<unsigned>
 static cl::opt<double>
     timeout("timeout", cl::value_desc("s"), cl::init(60), cl::cat(category),
             cl::desc("Seconds that a program may take (60)"));
+static cl::opt<double>
+    seconds("seconds", cl::value_desc("s"), cl::init(0), cl::cat(category),
+            cl::desc("Begin no more programs after that long; 0 for no limit "
+                     "(0)"));
 static cl::opt<std::string>
     junitPath("junit", cl::value_desc("file.xml"), cl::cat(category),
               cl::desc("Write each program's result there"));
@@ -85,6 +90,18 @@ static cl::opt<bool> quiet("quiet", cl::cat(category),
 /// Programs that one child runs at most: it is forked and makes its patterns
 /// for each such number, and types stay in its context.
 static constexpr uint64_t kMostOfChild = 200;
+
+/// What a child says in place of a result.
+static constexpr llvm::StringLiteral kTimeIsOver = "time is over";
+
+static const auto start = std::chrono::steady_clock::now();
+
+static double getSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+static bool isTimeOver() { return seconds > 0 && getSeconds() > seconds; }
 
 static Choices getChoices(uint64_t seed) {
   Given given;
@@ -263,7 +280,7 @@ void Runner::work() {
     while (begin < end) {
       {
         std::lock_guard<std::mutex> lock(mutex);
-        if (totals.failed >= mostFindings)
+        if (totals.failed >= mostFindings || isTimeOver())
           return;
       }
       Finding finding;
@@ -296,6 +313,8 @@ uint64_t Runner::runChunk(uint64_t begin, uint64_t end, Finding &finding) {
                                   mlir::MLIRContext::Threading::DISABLED);
         PassManagers passManagers;
         for (uint64_t seed = begin; seed < end; ++seed) {
+          if (isTimeOver())
+            return report(kTimeIsOver);
           Choices choices = getChoices(seed);
           RandomProgram program = makeProgram(choices, getFamily(backend));
           CheckTimes times;
@@ -315,7 +334,12 @@ uint64_t Runner::runChunk(uint64_t begin, uint64_t end, Finding &finding) {
       timeout);
   uint64_t seed = begin;
   std::lock_guard<std::mutex> lock(mutex);
+  bool isOver = false;
   for (StringRef line : child.lines) {
+    if (line == kTimeIsOver) {
+      isOver = true;
+      break;
+    }
     for (double &total : totals.times) {
       auto [number, rest] = line.split(' ');
       total += std::strtod(number.str().c_str(), nullptr);
@@ -328,7 +352,7 @@ uint64_t Runner::runChunk(uint64_t begin, uint64_t end, Finding &finding) {
     else
       finding = {kind.str(), message.str()};
   }
-  if (!finding && seed < end) {
+  if (!finding && seed < end && !isOver) {
     finding = {child.end, child.message};
     ++seed;
   }
@@ -371,6 +395,12 @@ static int runTool() {
   }
   if (backends.empty())
     backends.push_back("cpu");
+  for (const std::string &backend : backends)
+    if (Error error = Executor::checkBackend(backend)) {
+      llvm::errs() << "fi-fuzz-programs: error: "
+                   << llvm::toString(std::move(error)) << '\n';
+      return 1;
+    }
   uint64_t last = firstSeed + std::max<int64_t>(count, 0);
   if (emit) {
     for (uint64_t seed = firstSeed; seed < last; ++seed) {
@@ -388,19 +418,16 @@ static int runTool() {
   registerAllDialects(registry);
   cpu::registerCompiler(registry);
   gpu::registerCompiler(registry);
-  auto start = std::chrono::steady_clock::now();
   Totals totals;
   for (const std::string &backend : backends)
     Runner(backend, last, registry, totals).run();
   int64_t failed = totals.failed;
-  double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
+  double took = getSeconds();
   int64_t ran = totals.passed + failed;
   llvm::outs() << totals.passed << " programs passed, " << failed
                << " failed, in "
-               << llvm::format("%.1f s (%.1f a second)\n", seconds,
-                               double(ran) / std::max(seconds, 1e-9));
+               << llvm::format("%.1f s (%.1f a second)\n", took,
+                               double(ran) / std::max(took, 1e-9));
   if (timing) {
     const char *const names[] = {"parse, print, inputs", "reference", "compile",
                                  "plan, run, compare"};

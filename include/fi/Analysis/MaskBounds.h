@@ -10,14 +10,16 @@
 // expressions of bounds are those of docs/abi.md, section "mask".
 //
 // What the analysis takes for granted, beyond the language:
-//  * positions of queries and keys lie within 2^29 of zero, so that they (and
-//    their differences) fit i32;
+//  * requests, rows and keys of a request are fewer than 2^29, so that
+//    positions that follow from them (and their differences) fit i32;
 //  * integer plan data of 64 bits lies within 2^48 of zero, so that adding a
 //  few
 //    of them does not wrap;
 //  * a plan argument marked `fi.sorted` does not descend along its last
 //    dimension.
-// Arithmetic that could wrap under these limits is not analysed.
+// Arithmetic that could wrap under these limits is not analysed. Positions that
+// the program gives (`origin`, `at`) may be far from zero: a mask whose
+// arithmetic holds for those below 2^29 only has no bounds beyond.
 //
 //===----------------------------------------------------------------------===//
 

@@ -69,6 +69,8 @@ public:
   static llvm::Expected<std::unique_ptr<Executor>>
   create(llvm::StringRef backend, mlir::ModuleOp module, llvm::StringRef name,
          const ExecutorOptions &options);
+  /// Whether `create` knows a backend of that name, here or not.
+  static llvm::Error checkBackend(llvm::StringRef backend);
   /// Opens a compiled package; `backend` is the device of one for GPUs (if
   /// empty, `cuda`).
   static llvm::Expected<std::unique_ptr<Executor>>

@@ -114,6 +114,9 @@ struct AttentionInfo {
   bool hasPlainScores = false;
   /// The soft cap of scores; 0 if they have none (known from the text only).
   double softcap = 0;
+  /// The largest number that a region of scores adds or subtracts (known from
+  /// the text only).
+  double largestAddend = 0;
   /// Whether a region transforms queries or keys (known from the text only).
   bool hasTransforms = false;
   llvm::SmallVector<int, 2> captures, sinks;

@@ -66,6 +66,7 @@ LogicalResult NVVMLowering::lowerRead(ReadOp op) {
   SmallVector<Value> registers(layout.getRegisters());
   int64_t firstColumn = op.getFirst().value_or(0);
   int64_t columnStep = op.getStep().value_or(1);
+  bool isApart = false;
   if (isa<Float4E2M1FNType>(type.getElement())) {
     if (layout.getNeighbours() * columnStep % 2 != 0)
       return op.emitOpError("expected lanes that hold pairs of columns of "
@@ -100,10 +101,16 @@ LogicalResult NVVMLowering::lowerRead(ReadOp op) {
                 Value loaded = LLVM::LoadOp::create(
                     b, loc, loadedType, pointer,
                     count * element.getIntOrFloatBitWidth() / 8);
+                isApart |= count == 1;
                 for (int64_t i = 0; i < count; ++i)
                   registers[reg + i] = count == 1 ? loaded : extract(loaded, i);
               });
-  map.map(op.getResult(), fromElements(registers));
+  Value read = fromElements(registers);
+  // LLVM 22 would take pairs of bytes out of the half-built vector, of which
+  // its code for the GPU reads registers that nothing has written.
+  if (isApart && element.getIntOrFloatBitWidth() == 8)
+    read = LLVM::FreezeOp::create(b, loc, read);
+  map.map(op.getResult(), read);
   return success();
 }
 
@@ -161,38 +168,127 @@ LogicalResult NVVMLowering::lowerWrite(WriteOp op) {
   return success();
 }
 
-/// Free where every element stays in its lane and warp.
+/// Where each lane finds the element of a register: a register of a lane.
+using Sources = std::array<std::pair<int64_t, int64_t>, kLanes>;
+
+/// Null where it lies in another warp.
+static std::optional<Sources> findSources(const RegisterLayout &from,
+                                          const RegisterLayout &to, int64_t reg,
+                                          int64_t first, int64_t step,
+                                          int64_t warps) {
+  auto holds = [&](int64_t other, int64_t lane, int64_t otherLane) {
+    for (int64_t w = 0; w < warps; ++w) {
+      Position wanted = to.getPosition(reg, lane, w);
+      wanted.column = first + wanted.column * step;
+      if (!(from.getPosition(other, otherLane, w) == wanted))
+        return false;
+    }
+    return true;
+  };
+  Sources sources;
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    bool found = false;
+    // A lane's own registers first: those cost nothing.
+    for (int64_t at = 0; at < kLanes && !found; ++at)
+      for (int64_t other = 0; other < from.getRegisters() && !found; ++other)
+        if (holds(other, lane, lane ^ at)) {
+          sources[lane] = {other, lane ^ at};
+          found = true;
+        }
+    if (!found)
+      return std::nullopt;
+  }
+  return sources;
+}
+
+/// The bit of `mask` that belongs to the lane.
+Value NVVMLowering::laneBit(uint32_t mask) {
+  Value shifted = arith::ShRUIOp::create(b, loc, i32(int32_t(mask)), lane32);
+  return arith::AndIOp::create(b, loc, shifted, i32(1));
+}
+
+/// What each lane's source holds: for every register that is one of some lane
+/// a shuffle, of which lanes take theirs.
+Value NVVMLowering::exchange(Value source, const Sources &sources) {
+  std::array<uint32_t, 5> bits = {};
+  llvm::MapVector<int64_t, uint32_t> readers;
+  for (auto [lane, place] : llvm::enumerate(sources)) {
+    readers[place.first] |= uint32_t(1) << lane;
+    for (auto [bit, mask] : llvm::enumerate(bits))
+      mask |= uint32_t(place.second >> bit & 1) << lane;
+  }
+  Value from = i32(0);
+  for (auto [bit, mask] : llvm::enumerate(bits))
+    if (mask)
+      from = arith::OrIOp::create(
+          b, loc, from,
+          arith::ShLIOp::create(b, loc, laneBit(mask), i32(int64_t(bit))));
+  Type type = cast<VectorType>(source.getType()).getElementType();
+  unsigned width = type.getIntOrFloatBitWidth();
+  Type narrow = b.getIntegerType(width);
+  Value result;
+  for (auto [reg, mask] : readers) {
+    Value value = extract(source, reg);
+    if (type != narrow)
+      value = arith::BitcastOp::create(b, loc, narrow, value);
+    if (width < 32)
+      value = arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
+    value = fromLane(value, from);
+    if (result)
+      value = arith::SelectOp::create(
+          b, loc,
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, laneBit(mask),
+                                i32(0)),
+          value, result);
+    result = value;
+  }
+  if (width < 32)
+    result = arith::TruncIOp::create(b, loc, narrow, result);
+  return type == narrow ? result
+                        : arith::BitcastOp::create(b, loc, type, result);
+}
+
+/// Free where every element stays in its lane; what other lanes of the warp
+/// hold is asked of them.
 LogicalResult NVVMLowering::lowerColumns(ColumnsOp op) {
   FailureOr<RegisterLayout> from = RegisterLayout::of(op.getSource().getType());
   FailureOr<RegisterLayout> to = RegisterLayout::of(op.getType());
   if (failed(from) || failed(to))
     return op.emitOpError("expected tiles with layouts: run "
                           "fi-tile-assign-layouts first");
-  int64_t first = op.getFirst(), step = op.getStep();
-  SmallVector<int64_t> indices;
+  unsigned width = op.getType().getElementTypeBitWidth();
+  std::vector<Sources> sources;
+  bool moves = false;
   for (int64_t reg = 0; reg < to->getRegisters(); ++reg) {
-    std::optional<int64_t> source;
-    for (int64_t other = 0; other < from->getRegisters() && !source; ++other) {
-      bool same = true;
-      for (int64_t l = 0; same && l < kLanes; ++l)
-        for (int64_t w = 0; same && w < warps; ++w) {
-          Position wanted = to->getPosition(reg, l, w);
-          wanted.column = first + wanted.column * step;
-          same = from->getPosition(other, l, w) == wanted;
-        }
-      if (same)
-        source = other;
-    }
-    if (!source) {
+    std::optional<Sources> found =
+        findSources(*from, *to, reg, op.getFirst(), op.getStep(), warps);
+    bool isOwn = found && llvm::all_of(llvm::enumerate(*found), [&](auto it) {
+                   return it.value().second == int64_t(it.index()) &&
+                          it.value().first == found->front().first;
+                 });
+    if (!found || (!isOwn && (width < 8 || width > 32))) {
       InFlightDiagnostic diag = op.emitOpError(
-          "expected columns that every lane holds itself; those of what a "
-          "buffer holds are read by fi_tile.read");
+          "expected columns that lanes of the same warp hold, in elements of 8 "
+          "to 32 bits where they are not a lane's own; those of what a buffer "
+          "holds are read by fi_tile.read");
       diag.attachNote() << "from " << op.getSource().getType() << ": "
                         << drawLayout(op.getSource().getType());
       return diag;
     }
-    indices.push_back(*source);
+    moves |= !isOwn;
+    sources.push_back(*found);
   }
-  map.map(op.getResult(), shuffle(map.lookup(op.getSource()), indices));
+  Value source = map.lookup(op.getSource());
+  if (!moves) {
+    SmallVector<int64_t> own;
+    for (const Sources &place : sources)
+      own.push_back(place.front().first);
+    map.map(op.getResult(), shuffle(source, own));
+    return success();
+  }
+  SmallVector<Value> elements;
+  for (const Sources &place : sources)
+    elements.push_back(exchange(source, place));
+  map.map(op.getResult(), fromElements(elements));
   return success();
 }

@@ -471,6 +471,9 @@ private:
   Spread spreadFirst(ArrayRef<Value> values);
   Spread spreadSecond(ArrayRef<Value> values);
   Value fromLane(Value value, Value lane);
+  Value laneBit(uint32_t mask);
+  Value exchange(Value source,
+                 const std::array<std::pair<int64_t, int64_t>, 32> &sources);
   BlockRows locateBlocks(SmemAttr layout, Value buffer, Value row,
                          Value columnBytes);
   llvm::SmallVector<Value> loadBlock(BlockRows &rows, int64_t block,

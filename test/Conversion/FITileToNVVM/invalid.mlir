@@ -72,15 +72,16 @@ fi_tile.kernel @columns(%q: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#fi.
 
 // -----
 
-// Every other column of an accumulator lies in other lanes than half of one.
+// Codes of 4 bits are not asked of other lanes.
 #acc = #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>
 #few = #fi_tile.frag<mma_c, rep = [1, 1], warps = 1>
 fi_tile.kernel @lanes(%q: memref<?x2x16xf32>, %w: !fi_tile.work) schedule(#fi.schedule<tile_rows = 16, tile_keys = 16, warps = 1>) {
   fi_tile.for_items %it in %w {
     %x = fi_tile.load_rows %q[%it] group 1 : memref<?x2x16xf32> -> tensor<16x16xf32, #acc>
-    // expected-error @below {{'fi_tile.columns' op expected columns that every lane holds itself; those of what a buffer holds are read by fi_tile.read}}
-    // expected-note @below {{from 'tensor<16x16xf32, #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>>': lane:register of the first 16 x 8 elements, by rows}}
-    %y = fi_tile.columns %x from 0 step 2 : tensor<16x16xf32, #acc> -> tensor<16x8xf32, #few>
+    %c = arith.truncf %x : tensor<16x16xf32, #acc> to tensor<16x16xf4E2M1FN, #acc>
+    // expected-error @below {{'fi_tile.columns' op expected columns that lanes of the same warp hold, in elements of 8 to 32 bits where they are not a lane's own; those of what a buffer holds are read by fi_tile.read}}
+    // expected-note @below {{from 'tensor<16x16xf4E2M1FN, #fi_tile.frag<mma_c, rep = [1, 2], warps = 1>>': lane:register of the first 16 x 8 elements, by rows}}
+    %y = fi_tile.columns %c from 0 step 2 : tensor<16x16xf4E2M1FN, #acc> -> tensor<16x8xf4E2M1FN, #few>
   }
   fi_tile.return
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MaskTesting.h"
+#include "fi/Analysis/MaskEvaluator.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
@@ -117,6 +118,48 @@ TEST_F(MaskBoundsTest, ArithmeticThatWrapsIsNotBounded) {
   EXPECT_EQ(text(bounds), "[{exact = true, hi = [[\"add\", [\"load\", "
                           "\"pres\", [\"request\"]], [\"const\", -1]]], lo = "
                           "[]}]");
+}
+
+// 32 bits hold positions that follow from lengths. Those that an origin gives
+// they hold below 2^29, and beyond no tile is skipped or taken for full.
+TEST_F(MaskBoundsTest, PositionsFarFromZeroDoNotFit32Bits) {
+  constexpr const char *body = R"(
+    %k = arith.index_cast %kp : index to i32
+    %end = arith.constant 100 : i32
+    %m = arith.cmpi slt, %k, %end : i32
+    fi.yield %m : i1)";
+  EXPECT_EQ(text(analyze(body)),
+            "[{exact = true, hi = [[\"const\", 99]], lo = []}]");
+  MaskProgram program(*context, "", body, /*hasOrigin=*/true);
+  ASSERT_TRUE(program);
+  MaskBounds bounds = program.analyze();
+  EXPECT_THAT(bounds.remarks, testing::IsEmpty());
+  auto classify = [&](int64_t first) {
+    MaskContext where;
+    where.position = {first + 63, first + 63};
+    where.keyLength = 64;
+    where.queryLength = 1;
+    return classifyTile(bounds, where, first, first + 64);
+  };
+  constexpr int64_t kFar = int64_t(1) << 31;
+  EXPECT_EQ(classify(0), TileKind::Full);
+  EXPECT_EQ(classify(64), TileKind::Partial);
+  EXPECT_EQ(classify(128), TileKind::Empty);
+  for (int64_t first : {kFar - 64, kFar, 2 * kFar + 50, kFar * kFar / 4,
+                        -kFar - 64, -kFar * kFar / 4})
+    EXPECT_EQ(classify(first), TileKind::Partial) << first;
+}
+
+// What 64 bits hold far from zero has no other bounds there.
+TEST_F(MaskBoundsTest, PositionsFarFromZeroFit64Bits) {
+  MaskProgram program(*context, "", R"(
+    %end = arith.constant 100 : index
+    %m = arith.cmpi slt, %kp, %end : index
+    fi.yield %m : i1)",
+                      /*hasOrigin=*/true);
+  ASSERT_TRUE(program);
+  EXPECT_EQ(text(program.analyze()),
+            "[{exact = true, hi = [[\"const\", 99]], lo = []}]");
 }
 
 TEST_F(MaskBoundsTest, RunArgumentsCannotSkipTiles) {

@@ -15,6 +15,7 @@
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
@@ -148,6 +149,38 @@ static bool isTrivial(AttentionOp op, Region &region) {
          yield->getOperand(1) == region.getArgument(1);
 }
 
+/// Conversions between `index` and integers of fewer bits than it has: 64.
+static bool isNarrowCast(Operation *op, bool toIndex) {
+  if (!isa<arith::IndexCastOp, arith::IndexCastUIOp, index::CastSOp,
+           index::CastUOp>(op))
+    return false;
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  return toIndex ? to.isIndex() && from.getIntOrFloatBitWidth() < 64
+                 : from.isIndex() && to.getIntOrFloatBitWidth() < 64;
+}
+
+/// MLIR folds a cast of `index` to fewer bits and back to nothing; where a
+/// region casts both ways, the bits that go are a truncation of i64.
+static void spellTruncations(Region &region) {
+  SmallVector<Operation *> casts;
+  bool returns = false;
+  region.walk([&](Operation *op) {
+    returns |= isNarrowCast(op, /*toIndex=*/true);
+    if (isNarrowCast(op, /*toIndex=*/false))
+      casts.push_back(op);
+  });
+  if (!returns)
+    return;
+  for (Operation *op : casts) {
+    OpBuilder b(op);
+    Value wide = arith::IndexCastOp::create(b, op->getLoc(), b.getI64Type(),
+                                            op->getOperand(0));
+    op->getResult(0).replaceAllUsesWith(arith::TruncIOp::create(
+        b, op->getLoc(), op->getResult(0).getType(), wide));
+    op->erase();
+  }
+}
+
 /// Puts each operation in front of its first use, so that the order depends on
 /// the expressions alone. What is not used goes.
 static void orderByUse(Block &block) {
@@ -209,9 +242,11 @@ struct Canonicalize : fi::impl::FICanonicalizePassBase<Canonicalize> {
       expandScore(op);
       expandMasks(op);
       mergeCaptures(op);
-      for (Region &region : op->getRegions())
+      for (Region &region : op->getRegions()) {
+        spellTruncations(region);
         if (!region.empty() && failed(simplify(op, region)))
           return signalPassFailure();
+      }
       for (Region &region : op->getRegions())
         if (!region.empty() && isTrivial(op, region)) {
           region.dropAllReferences();

@@ -124,7 +124,7 @@ fi.program @documents plan(%doc: tensor<?x1024xi32> {fi.sorted},
   %kv = fi.view.ragged %k, %v : !t, !t -> !kv
   // CHECK: bounds([
   // CHECK-SAME{LITERAL}: {exact = true, hi = [["q"], ["add", ["first", "doc", ["request"], ["add", ["load", "doc", ["request"], ["q"]], ["const", 1]]], ["const", -1]]], lo = [["first", "doc", ["request"], ["load", "doc", ["request"], ["q"]]]]}
-  // CHECK-SAME{LITERAL}: , {exact = true, hi = [["add", ["mul", ["min", ["max", ["sub", ["const", 0], ["load", "doc", ["request"], ["q"]]], ["const", -1]], ["const", 0]], ["const", 2305843009213693952]], ["const", 1152921504606846976]], ["add", ["mul", ["min", ["max", ["load", "doc", ["request"], ["q"]], ["const", -1]], ["const", 0]], ["const", 2305843009213693952]], ["const", 1152921504606846976]], ["q"]], lo = [["const", 1024]]}])
+  // CHECK-SAME{LITERAL}: , {exact = true, hi = [["add", ["mul", ["min", ["max", ["sub", ["const", 0], ["load", "doc", ["request"], ["q"]]], ["const", -1]], ["const", 0]], ["const", 4611686018427387904]], ["const", 2305843009213693952]], ["add", ["mul", ["min", ["max", ["load", "doc", ["request"], ["q"]], ["const", -1]], ["const", 0]], ["const", 4611686018427387904]], ["const", 2305843009213693952]], ["q"]], lo = [["const", 1024]]}])
   %o = fi.attention %q over %kv scale(0.125)
       captures(%d = %doc : tensor<?x1024xi32>) mask(#fi.causal)
       mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) {
@@ -172,7 +172,7 @@ fi.program @run_argument run(%q: !q, %k: !t, %v: !t, %flags: !ix) -> (!q) {
 // CHECK-LABEL: fi.program @heads
 fi.program @heads run(%q: !q, %k: !t, %v: !t) -> (!q) {
   %kv = fi.view.ragged %k, %v : !t, !t -> !kv
-  // CHECK{LITERAL}: bounds([{exact = true, hi = [["add", ["mul", ["min", ["max", ["sub", ["const", 1], ["q_head"]], ["const", -1]], ["const", 0]], ["const", 2305843009213693952]], ["const", 1152921504606846976]], ["q"]], lo = []}, {exact = true, hi = [["q"]], lo = [["add", ["q"], ["const", -255]]]}])
+  // CHECK{LITERAL}: bounds([{exact = true, hi = [["add", ["mul", ["min", ["max", ["sub", ["const", 1], ["q_head"]], ["const", -1]], ["const", 0]], ["const", 4611686018427387904]], ["const", 2305843009213693952]], ["q"]], lo = []}, {exact = true, hi = [["q"]], lo = [["add", ["q"], ["const", -255]]]}])
   %o = fi.attention %q over %kv scale(0.125) mask(#fi.causal)
       mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) {
         %two = arith.constant 2 : index

@@ -156,3 +156,23 @@ fi.program @order run(%q: !q, %k: !t, %v: !t) -> (!q) {
       } : !q over !kv -> !q
   fi.return %o2 : !q
 }
+
+// Casts of index to fewer bits and back lose bits, which MLIR's folder forgets.
+// CHECK-LABEL: fi.program @truncates
+// CHECK: mask(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[Q:.*]]: index, %[[K:.*]]: index) {
+// CHECK-NEXT: %[[W:.*]] = arith.index_cast %[[K]] : index to i64
+// CHECK-NEXT: %[[N:.*]] = arith.trunci %[[W]] : i64 to i32
+// CHECK-NEXT: %[[B:.*]] = arith.index_cast %[[N]] : i32 to index
+// CHECK-NEXT: %[[M:.*]] = arith.cmpi sle, %[[B]], %[[Q]] : index
+// CHECK-NEXT: fi.yield %[[M]] : i1
+fi.program @truncates run(%q: !q, %k: !t, %v: !t) -> (!q) {
+  %kv = fi.view.ragged %k, %v : !t, !t -> !kv
+  %o = fi.attention %q over %kv scale(0.125)
+      mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) {
+        %n = arith.index_cast %kp : index to i32
+        %b = index.casts %n : i32 to index
+        %m = arith.cmpi sle, %b, %qp : index
+        fi.yield %m : i1
+      } : !q over !kv -> !q
+  fi.return %o : !q
+}
