@@ -7,12 +7,12 @@
 # ===------------------------------------------------------------------------===#
 """Makes docs/schedules.md: what is chosen for each target, and what is not used.
 
-usage: make_schedules_page.py [--check] [--without FEATURE]
+usage: make_schedules_page.py [--check] [--table FILE]
 
 Schedules are those of fi-opt --fi-prepare, which is found by PATH; which features
-kernels use is taken from the table of test/Target/GPU/check_mnemonics.py. --check
-compares the page with what would be made, and changes nothing; --without forgets the
-reason of a feature, for the test of this script.
+kernels use, and why not others, is taken from the table of
+test/Target/GPU/check_mnemonics.py, or from FILE. --check compares the page with what
+would be made, and changes nothing.
 """
 import argparse
 import difflib
@@ -26,43 +26,6 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 PAGE = SOURCE / "docs" / "schedules.md"
 sys.path.insert(0, str(SOURCE / "test" / "Target" / "GPU"))
 import check_mnemonics  # noqa: E402
-
-# What of the table of targets no kernel of a target uses though the target has it.
-REASONS = {
-    "mma_f16": "`m16n8k16` does twice the work of an instruction of `m16n8k8`",
-    "mma_int8": "codes of eight bits become numbers of the query's type before the product",
-    "mma_fp8": "as for eight bits: queries and weights are not rounded to FP8",
-    "mma_f8f6f4": "codes of four bits become f16 before the product",
-    "mma_block_scale": "scales of blocks are multiplied into numbers before the product",
-    "ldmatrix_b8": "codes are read by rows, in the order in which they become numbers",
-    "stmatrix": "outputs go from registers to global memory",
-    "movmatrix": "`ldmatrix.trans` transposes on the way from shared memory",
-    "l2_prefetch": "copies are of whole rows, and rings of them are ahead already",
-    "bulk_copy": "copies are boxes of a tensor map, or of 16 bytes a lane",
-    "tma": "without roles, whose warps alone make tensor copies, pages come by `cp.async`",
-    "tma_gather4": "tensor copies are of the rows of a page",
-    "tma_multicast": "there are no clusters yet",
-    "tcgen05": "products are by `mma.sync`; tensor memory has no place in level 2 yet",
-    "tcgen05_block_scale": "as `tcgen05`",
-    "clusters": "CTAs share nothing but the merge of splits, in global memory",
-    "setmaxnreg": "no roles without products of warpgroups",
-    "mbarrier": "waits are for groups of copies, which are a thread's own",
-    "mbarrier_tx": "for tensor copies, which these targets make none of",
-    "elect": "one lane arrives by its number",
-    "griddepcontrol": "launches do not overlap",
-    "redux": "maxima and sums are of f32",
-    "redux_f32": "rows are reduced among four lanes, by two shuffles",
-    "fma_bf16x2": "scores and outputs are summed in f32",
-    "ex2_f16x2": "weights are rounded once, after the sum",
-    "ex2_bf16x2": "as `ex2_f16x2`",
-    "tanh_f16x2": "hyperbolic tangents are of f32, by powers of two",
-    "max_nan": "a row whose keys are all masked has no NaN",
-    "global_256": "copies are asynchronous, of 16 bytes each",
-    "red_bf16x2": "states are merged in f32 and in a fixed order",
-    "red_v4_f32": "states are merged in a fixed order, not by atomics",
-}
-# Opcodes do not tell whether these are used: max.f32 may have three operands.
-UNTOLD = {"max3"}
 
 CLASSES = [
     ("f16, bf16", "bf16", "bf16", (64, 128, 256)),
@@ -88,7 +51,9 @@ FEATURES = """
 ## Features that are not used
 
 What the [table](targets.md#features) gives a target and no kernel for it has, among a
-program of each family (`test/Target/GPU/check_mnemonics.py`), and why.
+program of each family (`test/Target/GPU/check_mnemonics.py`), and why, as the compiler
+says it. Of a program of yours `fi-translate --fi-explain --target=sm_90a` says it for
+each kernel, and `fi_plan_explain` for those that a plan launches.
 
 """
 
@@ -134,7 +99,7 @@ def group(rows):
     return [(", ".join(targets), row) for row, targets in groups.items()]
 
 
-def make(reasons):
+def make(path):
     has, known = check_mnemonics.read_features(check_mnemonics.TARGETS)
     lines = [INTRODUCTION, "| types | head dim | sm_ | decode | few rows | many rows |\n",
              "|---|---|---|---|---|---|\n"]
@@ -147,11 +112,11 @@ def make(reasons):
                 rows.append((target, tuple(cells if len(cells) == 3 else [cells[0], "", cells[-1]])))
             for targets, row in group(rows):
                 lines.append(f"| {name} | {dim} | {targets} | {' | '.join(row)} |\n")
-    with open(check_mnemonics.TABLE) as file:
+    with open(path) as file:
         table = json.load(file)
     used = {target: set() for target in has}
-    for opcodes in table.values():
-        for opcode, targets in opcodes.items():
+    for program in table.values():
+        for opcode, targets in program["opcodes"].items():
             for feature, pattern in check_mnemonics.FEATURES.items():
                 if re.search(pattern, opcode):
                     for target in targets.split():
@@ -159,32 +124,37 @@ def make(reasons):
     lines.append(FEATURES)
     lines += ["| feature | sm_ | why |\n", "|---|---|---|\n"]
     faults = []
-    order = [feature for feature in reasons if feature in known]
-    for feature in sorted(known, key=lambda name: (order.index(name) if name in order else -1)):
-        if feature in UNTOLD:
-            continue
-        if feature not in check_mnemonics.FEATURES:
+    for feature in known:
+        if feature not in check_mnemonics.FEATURES and feature not in check_mnemonics.UNTOLD:
             faults.append(f"{feature}: check_mnemonics.py has no pattern of its opcodes")
             continue
-        unused = [target[3:] for target in has if feature in has[target] and feature not in used[target]]
-        if not unused:
-            if feature in reasons:
-                faults.append(f"{feature} is used on all targets that have it; REASONS has it as well")
-            continue
-        if feature not in reasons:
-            faults.append(f"{feature} is not used on {', '.join(unused)}; say why in REASONS")
-            continue
-        lines.append(f"| `{feature}` | {', '.join(unused)} | {reasons[feature]} |\n")
+        unused = [target for target in has if feature in has[target] and feature not in used[target]]
+        # What could have been used, where there is such; else why there is nothing.
+        for part in ("unused", "nothing to do"):
+            rows = {}
+            for program in table.values():
+                for row, targets in program[part].items():
+                    name, why = row.split(": ", 1)
+                    if name == feature:
+                        rows.setdefault(why, set()).update(targets.split())
+            shown = [(why, [target[3:] for target in unused if target in targets])
+                     for why, targets in rows.items()]
+            shown = [(why, targets) for why, targets in shown if targets]
+            if shown:
+                break
+        if unused and not shown:
+            faults.append(f"{feature} is not used on {', '.join(unused)}, and the table has no reason")
+        for why, targets in shown if unused else []:
+            lines.append(f"| `{feature}` | {', '.join(targets)} | {why} |\n")
     return "".join(lines), faults
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--without")
+    parser.add_argument("--table", default=check_mnemonics.TABLE)
     arguments = parser.parse_args()
-    reasons = {name: why for name, why in REASONS.items() if name != arguments.without}
-    page, faults = make(reasons)
+    page, faults = make(arguments.table)
     if arguments.check and not faults:
         old = PAGE.read_text()
         faults = list(difflib.unified_diff(old.splitlines(), page.splitlines(), "docs/schedules.md",

@@ -30,7 +30,9 @@ INTRODUCTION = """# Targets
 The tables are made from `include/fi/Target/SMTable.td` by
 `scripts/make_targets_page.py`, and the compiler asks nothing else what a chip can do.
 A test assembles the instructions of every feature for every chip, at the PTX version
-given here, and for a chip without the feature expects ptxas to refuse them.
+given here, and for a chip without the feature expects ptxas to refuse them; but those
+that are about speed (at full speed, in half of the time) it takes for others as well,
+and makes slower instructions of them.
 
 That a target is listed says what the chip has, not that fi has kernels for it:
 [Status](status.md) says that.

@@ -36,7 +36,7 @@ using llvm::Twine;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { PTX, LLVMIR, Assembly, Manifest, Package };
+enum class Action { PTX, LLVMIR, Assembly, Manifest, Package, Explain };
 } // namespace
 
 static cl::OptionCategory category("Options of fi-translate");
@@ -53,6 +53,10 @@ static cl::opt<Action> action(
                    "the kernels in PTX, for --target=sm_80 and the like"),
         clEnumValN(Action::Manifest, "fi-manifest",
                    "the package's manifest (JSON, docs/abi.md)"),
+        clEnumValN(Action::Explain, "fi-explain",
+                   "for people: the schedule of each kernel for a GPU, the "
+                   "features of the target that it uses, and why not the "
+                   "others"),
         clEnumValN(Action::LLVMIR, "fi-to-llvmir",
                    "the kernels in LLVM IR, optimised"),
         clEnumValN(Action::Assembly, "fi-to-asm",
@@ -74,7 +78,7 @@ static cl::opt<std::string> targetText(
         "native with --fi-to-ptx); an NVIDIA chip (sm_75, sm_80, "
         "sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
         "sm_121a), several of them (sm_80,sm_90a; all), for --fi-to-ptx and "
-        "--fi-to-package with a directory; "
+        "--fi-to-package with a directory and for --fi-explain; "
         "an attribute, for example "
         "'#fi.target<cpu, vector_bits = 512, bf16_dot>' (default: the "
         "module's fi.target, else native)"));
@@ -286,7 +290,9 @@ static Error runForGPU(mlir::ModuleOp module) {
                      << package->cubinMissing << "\n";
       return gpu::writePackage(*package, outputPath);
     }
-    os << (action == Action::Manifest ? package->manifest : package->ptx);
+    os << (action == Action::Manifest  ? package->manifest
+           : action == Action::Explain ? package->explanation
+                                       : package->ptx);
   }
   return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
 }
@@ -381,6 +387,22 @@ static Error packageForAll(const llvm::MemoryBuffer &input,
   return gpu::writePackages(packages, outputPath);
 }
 
+/// What there is to say of each chip.
+static Error explainForAll(const llvm::MemoryBuffer &input,
+                           const mlir::DialectRegistry &registry,
+                           llvm::ArrayRef<const sm::Target *> chips) {
+  std::string text;
+  auto results = compileForAll(input, registry, chips);
+  for (auto [chip, result] : llvm::zip(chips, results)) {
+    if (!result.failure.empty())
+      return createStringError(chip->name + ": " + result.failure);
+    if (result.package.manifest.empty())
+      return createStringError(kNoProgram);
+    text += result.package.explanation;
+  }
+  return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
+}
+
 /// PTX for each chip: DIR/sm_80.ptx and so on. What a chip cannot do does not
 /// stop the others.
 static Error printForAll(const llvm::MemoryBuffer &input,
@@ -416,10 +438,12 @@ static Error runTool() {
   bool isForAll =
       targetText == "all" || (StringRef(targetText).contains(',') &&
                               !StringRef(targetText).starts_with("#"));
-  if (isForAll && ((action != Action::PTX && !isPackage) || outputPath == "-"))
+  bool isExplanation = action == Action::Explain;
+  if (isForAll && !isExplanation &&
+      ((action != Action::PTX && !isPackage) || outputPath == "-"))
     return createStringError("--target=" + targetText +
                              ": expected --fi-to-ptx or --fi-to-package and -o "
-                             "with a directory");
+                             "with a directory, or --fi-explain");
   auto chips = getChips(isForAll ? targetText.getValue() : "");
   if (!chips)
     return chips.takeError();
@@ -450,15 +474,17 @@ static Error runTool() {
   if (isForAll) {
     const llvm::MemoryBuffer &input =
         *manager->getMemoryBuffer(manager->getMainFileID());
-    return isPackage ? packageForAll(input, registry, *chips)
-                     : printForAll(input, registry, *chips);
+    return isPackage       ? packageForAll(input, registry, *chips)
+           : isExplanation ? explainForAll(input, registry, *chips)
+                           : printForAll(input, registry, *chips);
   }
   auto attr = (*module)->getAttrOfType<TargetAttr>(kTargetAttr);
   if (attr && attr.getChip())
     return runForGPU(*module);
-  if (action == Action::PTX)
-    return createStringError("--fi-to-ptx: expected --target with one of " +
-                             sm::getNames());
+  if (action == Action::PTX || isExplanation)
+    return createStringError(
+        Twine(isExplanation ? "--fi-explain" : "--fi-to-ptx") +
+        ": expected --target with one of " + sm::getNames());
   cpu::CompileOptions options;
   options.optLevel = optLevel;
   if (isPackage)

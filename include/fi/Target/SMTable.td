@@ -72,6 +72,11 @@ def F32x2 : SMFeature<38, "f32x2", 86, "add, mul and fma of two f32 at once">;
 def Global256 : SMFeature<39, "global_256", 88, "global loads and stores of 256 bits">;
 def RedBF16x2 : SMFeature<40, "red_bf16x2", 78, "red.add of bf16x2 in global memory">;
 def RedV4F32 : SMFeature<41, "red_v4_f32", 81, "red.add of four f32 in global memory">;
+// Where an instruction is not one of the machine, ptxas makes others of it.
+let IsAboutSpeed = 1 in {
+  def FastMmaFP8 : SMFeature<42, "fast_mma_fp8", 84, "mma.sync of e4m3 and e5m2 in half of the time of f16's">;
+  def FastF32x2 : SMFeature<43, "fast_f32x2", 86, "add, mul and fma of two f32 in the time of one">;
+}
 
 // What each generation adds.
 defvar TuringFeatures = [MmaF16, Ldmatrix, Movmatrix, L2Prefetch, Ex2F16x2, TanhF16x2];
@@ -85,9 +90,9 @@ defvar HopperFeatures = !listconcat(AdaFeatures, [
 defvar BlackwellFeatures = !listconcat(HopperFeatures, [
   LdmatrixB8, TmaGather4, CvtFP4, Max3, F32x2, Global256]);
 defvar TensorMemoryFeatures = !listconcat(BlackwellFeatures, [
-  TmaMulticast, Tcgen05, Tcgen05BlockScale]);
+  TmaMulticast, Tcgen05, Tcgen05BlockScale, FastF32x2]);
 defvar WarpMmaFeatures = !listconcat(BlackwellFeatures, [
-  MmaF8F6F4, MmaBlockScale]);
+  MmaF8F6F4, MmaBlockScale, FastMmaFP8]);
 
 /// A target. `kib` of shared memory: of an SM, and reserved by the system for
 /// each CTA; a CTA may have the rest (by opt-in).
@@ -136,7 +141,8 @@ def SM86 : SMTarget<8, 6, "", 74, "Ampere", 48, 16, 100, 1, AmpereFeatures>;
 let Device = "Orin", HintSMs = 16, HintL2KiB = 4096 in
 def SM87 : SMTarget<8, 7, "", 74, "Ampere", 48, 16, 164, 1, AmpereFeatures>;
 let Device = "L40S", HintSMs = 142, HintL2KiB = 98304 in
-def SM89 : SMTarget<8, 9, "", 78, "Ada", 48, 24, 100, 1, AdaFeatures>;
+def SM89 : SMTarget<8, 9, "", 78, "Ada", 48, 24, 100, 1,
+                    !listconcat(AdaFeatures, [FastMmaFP8])>;
 
 let Device = "H100", HintSMs = 132, HintL2KiB = 51200, MaxClusterSize = 8 in
 def SM90a : SMTarget<9, 0, "a", 80, "Hopper", 64, 32, 228, 1,

@@ -35,7 +35,7 @@ AttentionStage::MergeShare AttentionStage::shareMerging(ScheduleAttr schedule) {
   // row share in a pair of which one half is undefined. That is harmless, but
   // what reads registers that nobody has written cannot be told from a mistake.
   if (dim % kRowChunk != 0 || share.rows >= kRowsOfFragment ||
-      hasFeature(op, sm::F32x2)) {
+      hasFeature(op, sm::FastF32x2)) {
     share.rows = 0;
     share.part = GroupOp::create(b, loc, b.getIndexType());
   }

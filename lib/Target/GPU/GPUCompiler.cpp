@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Target/GPU/GPUCompiler.h"
+#include "FeatureUse.h"
 #include "Launch.h"
 #include "PackageDirectory.h"
 #include "fi/Dialect/FI/IR/FI.h"
@@ -51,6 +52,8 @@ public:
   bool hasProgram = false;
   /// The text of level 2, in that case.
   std::string tiles;
+  /// Kernels as they were there, where the input came no further.
+  SmallVector<KernelAtLevel2> kernels;
 
 private:
   /// Whether kernels are in the placed form: with channels.
@@ -116,6 +119,9 @@ llvm::Error Lowering::lower() {
             buildPlacePipeline(pm, place);
           }))
         return error;
+    for (auto kernel : module->getOps<tile::KernelOp>())
+      kernels.push_back({kernel.getSymName().str(), kernel.getSchedule(),
+                         KernelTraits(kernel)});
     // PTX leads to the last text that a person reads.
     if (hasProgram)
       tiles = nvptx::snapshotLocations(*module, kTilesFile);
@@ -164,6 +170,9 @@ static llvm::Error generate(Lowering &lowering, const CompileOptions &options,
   if (!ptx)
     return ptx.takeError();
   result.ptx = std::move(*ptx);
+  if (package && !lowering.kernels.empty())
+    result.explanation =
+        setFeatures(package, chip, lowering.kernels, result.ptx);
   if (!ptxas.empty()) {
     double start = now();
     auto assembly = nvptx::assemble(result.ptx, chip, ptxas);

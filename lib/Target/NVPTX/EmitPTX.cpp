@@ -23,6 +23,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -39,6 +40,7 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
 #include <mutex>
 
 using namespace mlir;
@@ -185,8 +187,61 @@ static llvm::FunctionPassManager makeKernelPipeline(bool movesInvariants) {
   return passes;
 }
 
+/// The code generator pairs what vectors of f32 have where PTX can say it. A
+/// target that takes the pairs apart again is given none: moves put them
+/// together. Pairs of 16 bits stay.
+static llvm::FunctionPassManager makeScalars() {
+  constexpr unsigned kPairBits = 32;
+  llvm::ScalarizerPassOptions options;
+  options.ScalarizeMinBits = kPairBits;
+  options.ScalarizeLoadStore = false;
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::ScalarizerPass(options));
+  passes.addPass(llvm::EarlyCSEPass());
+  return passes;
+}
+
+/// Whether a sum of vectors has a product in it, and must not be contracted.
+static bool isProtectedSum(const llvm::Instruction &instruction) {
+  if (instruction.getOpcode() != llvm::Instruction::FAdd &&
+      instruction.getOpcode() != llvm::Instruction::FSub)
+    return false;
+  auto *type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
+  return type && type->getElementType()->isFloatTy() &&
+         !instruction.hasAllowContract() &&
+         llvm::any_of(instruction.operands(), [](const llvm::Use &use) {
+           auto *product = llvm::dyn_cast<llvm::Instruction>(use);
+           return product && product->getOpcode() == llvm::Instruction::FMul;
+         });
+}
+
+/// ptxas 13.0 contracts `mul.rn.f32x2` and `add.rn.f32x2`, which say that they
+/// must not be, whatever its options; numbers by themselves it leaves alone.
+static void protectSums(llvm::Module &ir) {
+  for (llvm::Function &function : ir)
+    for (llvm::Instruction &sum :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      if (!isProtectedSum(sum))
+        continue;
+      llvm::IRBuilder<> b(&sum);
+      b.setFastMathFlags(sum.getFastMathFlags());
+      llvm::Value *all = llvm::PoisonValue::get(sum.getType());
+      auto opcode = llvm::Instruction::BinaryOps(sum.getOpcode());
+      unsigned count =
+          llvm::cast<llvm::FixedVectorType>(sum.getType())->getNumElements();
+      for (unsigned i = 0; i < count; ++i)
+        all = b.CreateInsertElement(
+            all,
+            b.CreateBinOp(opcode, b.CreateExtractElement(sum.getOperand(0), i),
+                          b.CreateExtractElement(sum.getOperand(1), i)),
+            i);
+      sum.replaceAllUsesWith(all);
+      sum.eraseFromParent();
+    }
+}
+
 static void optimise(llvm::Module &ir, llvm::TargetMachine &machine,
-                     unsigned optLevel) {
+                     unsigned optLevel, bool wantsScalars) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -204,6 +259,8 @@ static void optimise(llvm::Module &ir, llvm::TargetMachine &machine,
   else
     passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
         .run(ir, modules);
+  if (wantsScalars)
+    llvm::createModuleToFunctionPassAdaptor(makeScalars()).run(ir, modules);
 }
 
 namespace {
@@ -372,10 +429,12 @@ public:
   }
 
   llvm::Error optimise() {
-    if (optLevel == 0)
-      return llvm::Error::success();
     return run(times.optimise, [&] {
-      ::optimise(*ir, *machine, optLevel);
+      if (optLevel > 0)
+        ::optimise(*ir, *machine, optLevel,
+                   target.has(sm::F32x2) && !target.has(sm::FastF32x2));
+      if (target.has(sm::F32x2))
+        protectSums(*ir);
       return errors->take();
     });
   }

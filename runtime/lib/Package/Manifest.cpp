@@ -50,17 +50,6 @@ public:
                           "; compile the package again"};
   }
 
-  /// A name such as sm_90a.
-  static std::string readChip(const JsonReader &json) {
-    std::string chip = json.string();
-    int number = 0, end = 0;
-    if (std::sscanf(chip.c_str(), "sm_%4d%n", &number, &end) != 1 ||
-        number < 10 || size_t(end) + 1 < chip.size() ||
-        (size_t(end) < chip.size() && chip[end] != 'a' && chip[end] != 'f'))
-      json.error("the name of a chip such as \"sm_90a\"");
-    return chip;
-  }
-
   void read(const JsonReader &top) {
     checkVersion(top);
     m.program = top.at("program").string();
@@ -73,10 +62,9 @@ public:
     if (!target.get("vector_bits").isNull())
       m.vectorBits = target.get("vector_bits").integer(0, 1 << 16);
     if (!target.get("features").isNull())
-      for (size_t i = 0; i < target.get("features").size(); ++i)
-        m.features.push_back(target.get("features")[i].string());
+      m.features = readStrings(target.get("features"));
     if (m.onDevice())
-      readDeviceTarget(target);
+      readDeviceTarget(target, m);
 
     readArguments(top.at("arguments"));
     readOutputs(top.at("results"), m.results);
@@ -90,20 +78,6 @@ public:
   }
 
 private:
-  void readDeviceTarget(const JsonReader &target) {
-    m.chip = readChip(target.at("chip"));
-    if (!target.get("ptx").isNull()) {
-      std::string text = target.get("ptx").string();
-      int major = 0, minor = 0, end = 0;
-      if (std::sscanf(text.c_str(), "%2d.%1d%n", &major, &minor, &end) != 2 ||
-          end != int(text.size()) || major < 1)
-        target.get("ptx").error("a version of PTX such as \"7.4\"");
-      m.ptxVersion = 10 * major + minor;
-    }
-    if (!target.get("cubin").isNull())
-      m.cubinChip = readChip(target.get("cubin").at("chip"));
-  }
-
   static int64_t readAlign(const JsonReader &json) {
     if (json.isNull())
       return 1;
@@ -793,7 +767,7 @@ fi_status readTargets(const char *text, size_t length,
     if (targets.size() == 0)
       targets.error("a chip at least");
     for (size_t i = 0; i < targets.size(); ++i)
-      chips.push_back(ManifestReader::readChip(targets[i]));
+      chips.push_back(readChip(targets[i]));
   });
 }
 

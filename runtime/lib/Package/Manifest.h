@@ -273,6 +273,15 @@ struct Stage {
   }
 };
 
+/// Why kernels do without features that their chip has.
+struct UnusedFeatures {
+  std::vector<std::string> features;
+  std::string why;
+  /// Whether they have nothing for these to do.
+  bool idle = false;
+  std::vector<std::string> kernels; // symbols
+};
+
 struct Manifest {
   std::string program, compiler;
   std::string targetKind, targetCpu;
@@ -284,6 +293,7 @@ struct Manifest {
   // (0: not stated), and the chip of the machine code ("": there is none).
   std::string chip, cubinChip;
   int32_t ptxVersion = 0;
+  std::vector<UnusedFeatures> unused;
   std::vector<Argument> arguments;
   std::vector<int32_t> planArguments, runArguments; // indices into arguments
   std::vector<Output> results, temporaries;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ManifestLaunch.h"
 
+#include <cstdio>
+
 namespace fi::runtime {
 
 static TensorMapRecipe readTensorMap(const JsonReader &json, const Manifest &m,
@@ -102,6 +104,42 @@ LaunchShape readLaunch(const JsonReader &json, const Manifest &m,
       launch.tensorMaps.push_back(
           readTensorMap(json.get("tensor_maps")[i], m, stage));
   return launch;
+}
+
+std::string readChip(const JsonReader &json) {
+  std::string chip = json.string();
+  int number = 0, end = 0;
+  if (std::sscanf(chip.c_str(), "sm_%4d%n", &number, &end) != 1 ||
+      number < 10 || size_t(end) + 1 < chip.size() ||
+      (size_t(end) < chip.size() && chip[end] != 'a' && chip[end] != 'f'))
+    json.error("the name of a chip such as \"sm_90a\"");
+  return chip;
+}
+
+std::vector<std::string> readStrings(const JsonReader &json) {
+  std::vector<std::string> strings;
+  for (size_t i = 0; i < json.size(); ++i)
+    strings.push_back(json[i].string());
+  return strings;
+}
+
+void readDeviceTarget(const JsonReader &target, Manifest &m) {
+  m.chip = readChip(target.at("chip"));
+  if (!target.get("ptx").isNull()) {
+    std::string text = target.get("ptx").string();
+    int major = 0, minor = 0, end = 0;
+    if (std::sscanf(text.c_str(), "%2d.%1d%n", &major, &minor, &end) != 2 ||
+        end != int(text.size()) || major < 1)
+      target.get("ptx").error("a version of PTX such as \"7.4\"");
+    m.ptxVersion = 10 * major + minor;
+  }
+  if (!target.get("cubin").isNull())
+    m.cubinChip = readChip(target.get("cubin").at("chip"));
+  JsonReader unused = target.get("unused");
+  for (size_t i = 0; !unused.isNull() && i < unused.size(); ++i)
+    m.unused.push_back(
+        {readStrings(unused[i].at("features")), unused[i].at("why").string(),
+         unused[i].at("idle").boolean(), readStrings(unused[i].at("kernels"))});
 }
 
 } // namespace fi::runtime

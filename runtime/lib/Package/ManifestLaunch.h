@@ -17,6 +17,14 @@ namespace fi::runtime {
 LaunchShape readLaunch(const JsonReader &json, const Manifest &m,
                        const Stage &stage);
 
+/// What a manifest's target says of a device.
+void readDeviceTarget(const JsonReader &target, Manifest &m);
+
+/// A name such as sm_90a.
+std::string readChip(const JsonReader &json);
+
+std::vector<std::string> readStrings(const JsonReader &json);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_PACKAGE_MANIFESTLAUNCH_H

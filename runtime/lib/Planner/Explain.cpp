@@ -12,6 +12,7 @@
 #include "../Support/Text.h"
 #include "Plan.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace fi::runtime {
@@ -112,6 +113,38 @@ void explainLaunch(std::string &text, const Stage &stage,
          shape.shared + kernel.info.shared, kernel.info.local);
 }
 
+std::string listed(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// What the chip of the code has and the kernels that are launched do not use,
+/// and why: what would have been of use, then what there was nothing for.
+void explainFeatures(std::string &text, const Manifest &m,
+                     const std::vector<std::string> &launched) {
+  for (bool idle : {false, true}) {
+    bool first = true;
+    for (const UnusedFeatures &unused : m.unused) {
+      std::vector<std::string> users;
+      for (const std::string &symbol : launched)
+        if (std::count(unused.kernels.begin(), unused.kernels.end(), symbol))
+          users.push_back(symbol);
+      if (unused.idle != idle || users.empty())
+        continue;
+      if (first)
+        text += idle ? "nothing to do for:\n"
+                     : "not used of what " + m.chip + " has:\n";
+      first = false;
+      text += "  " + listed(unused.features) + ": " + unused.why;
+      if (users.size() < launched.size())
+        text += " (" + listed(users) + ")";
+      text += "\n";
+    }
+  }
+}
+
 /// Which CTA slot of a device does an item, as far as that can be known: the
 /// CTAs that it holds at once take the next item in turn (`persistent`), or
 /// whoever is done first takes it.
@@ -179,6 +212,7 @@ std::string explainPlan(const fi_plan &plan) {
       text += " " + m.targetCpu;
   }
   text += ")\n";
+  std::vector<std::string> launched;
   for (size_t s = 0; s < m.stages.size(); ++s) {
     const Stage &stage = m.stages[s];
     append(text, "stage %zu: %s '%s'", s, opName(stage.op), stage.name.c_str());
@@ -206,12 +240,15 @@ std::string explainPlan(const fi_plan &plan) {
       if (launch.slots)
         append(text, ", %" PRId64 " state slots", launch.slots);
       text += "\n";
-      if (plan.device && launch.capacity)
+      if (plan.device && launch.capacity) {
         explainLaunch(text, stage, plan.module->stages[s], launch);
+        launched.push_back(symbolOf(m, launch));
+      }
     }
   }
   const WorkspaceLayout &l = data.layout;
   if (plan.device) {
+    explainFeatures(text, m, launched);
     append(text,
            "workspace: %zu bytes (states %zu, temporaries %zu)\n"
            "plan: %zu bytes on the device, of which it uses %zu\n",

@@ -8,8 +8,11 @@
 # check_mnemonics.py COMMAND [TABLE] [--targets PAGE] [--program NAME]
 #
 #   check     compares the instructions that programs have on each target, as far as
-#             targets differ in them, with a table; and looks for instructions of
-#             features that docs/targets.md, or PAGE, does not give the target
+#             targets differ in them, and the reasons that the compiler gives for
+#             features that it does not use, with a table; looks for instructions of
+#             features that docs/targets.md, or PAGE, does not give the target; and
+#             whether the compiler says of each feature of a target that a kernel uses
+#             it, as its instructions tell here, or why not
 #   refresh   writes the table
 #
 # Tools are found by PATH. A program of each family of kernels is compiled for all
@@ -37,6 +40,7 @@ FEATURES = {
     "mma_tf32": r"mma\.sync.*tf32|cvt\.rna\.tf32",
     "mma_int8": r"mma\.sync.*\.s8",
     "mma_fp8": r"mma\.sync.*e(4m3|5m2)",
+    "fast_mma_fp8": r"mma\.sync.*e(4m3|5m2)",
     "mma_f8f6f4": r"mma\.sync.*f8f6f4",
     "mma_block_scale": r"mma\.sync.*block_scale",
     "ldmatrix": r"ldmatrix.*\.b16",
@@ -69,10 +73,13 @@ FEATURES = {
     "ex2_bf16x2": r"ex2\..*bf16x2",
     "max_nan": r"max\.NaN\.f32",
     "f32x2": r"(add|mul|fma)\..*f32x2",
+    "fast_f32x2": r"(add|mul|fma)\..*f32x2",
     "global_256": r"(ld|st)\.global.*\.v8\.b32|(ld|st)\.global.*\.v4\.b64",
     "red_bf16x2": r"red\..*bf16x2",
     "red_v4_f32": r"red\..*v4\.f32",
 }
+# Not told by opcodes: max.f32 may have three operands.
+UNTOLD = {"max3"}
 # What all targets have, but not all use.
 OTHERS = r"mma\.sync|ldmatrix|mul\.f16x2|cvt\..*f16x2|ex2\.|shfl\.sync\.idx"
 
@@ -177,7 +184,7 @@ PROGRAMS = {
 
 
 def read_features(page):
-    """What the page of targets gives each target, and all features."""
+    """What the page of targets gives each target, and all features in their order."""
     with open(page) as file:
         lines = file.read().split("## Features")[1].splitlines()
     rows = [[cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -188,7 +195,7 @@ def read_features(page):
         for chip, mark in zip(chips, row[3:]):
             if mark == "x":
                 has[chip].add(row[0].strip("`"))
-    return has, {row[0].strip("`") for row in rows[2:]}
+    return has, [row[0].strip("`") for row in rows[2:]]
 
 
 def opcodes(ptx):
@@ -200,26 +207,51 @@ def opcodes(ptx):
     return found
 
 
+def split_kernels(ptx):
+    """{kernel: opcodes}."""
+    parts = re.split(r"\.entry\s+(\w+)", ptx)
+    return {name: opcodes(text) for name, text in zip(parts[1::2], parts[2::2])}
+
+
+def check_told(target, features, told, kernels):
+    """Whether what the compiler tells of each kernel is what its instructions tell."""
+    if set(kernels) != {uses["symbol"] for uses in told["uses"]}:
+        yield f"{target}: the kernels are {sorted(kernels)}, but those that the compiler tells of are others"
+    for uses in told["uses"]:
+        name, used = uses["symbol"], set(uses["features"])
+        found = {feature for feature in features
+                 if feature in FEATURES and any(re.search(FEATURES[feature], o) for o in kernels.get(name, ()))}
+        if found != used - UNTOLD:
+            yield f"{target}: {name} uses {sorted(found ^ (used - UNTOLD))}, or not, other than the compiler says"
+        unused = [feature for group in told["unused"] if name in group["kernels"] for feature in group["features"]]
+        if sorted(unused + list(used)) != sorted(features):
+            yield f"{target}: {name}: expected each feature once, used or not, but got {sorted(unused + list(used))}"
+
+
 def compile_one(text):
-    """{target: opcodes}."""
+    """{target: (opcodes of kernels, what the manifest tells of features)}."""
     with tempfile.TemporaryDirectory() as directory:
         source = os.path.join(directory, "p.mlir")
         with open(source, "w") as file:
             file.write(text)
-        out = os.path.join(directory, "ptx")
-        made = subprocess.run(["fi-translate", "--fi-to-ptx", "--target=all", "--no-locations",
+        out = os.path.join(directory, "package")
+        made = subprocess.run(["fi-translate", "--fi-to-package", "--target=all", "--no-locations", "--no-cubin",
                                source, "-o", out], capture_output=True, text=True)
         if made.returncode:
             raise SystemExit(f"{made.stderr}\n{text}")
         found = {}
         for name in os.listdir(out):
-            with open(os.path.join(out, name)) as file:
-                found[name[:-len(".ptx")]] = opcodes(file.read())
+            if not os.path.isdir(os.path.join(out, name)):
+                continue
+            with open(os.path.join(out, name, "kernels.ptx")) as file:
+                kernels = split_kernels(file.read())
+            with open(os.path.join(out, name, "manifest.json")) as file:
+                found[name] = kernels, json.load(file)["target"]
         return found
 
 
 def compile_all(names):
-    """{program: {target: opcodes}}."""
+    """{program: {target: (opcodes of kernels, features)}}."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(names, pool.map(lambda name: compile_one(PROGRAMS[name]), names)))
 
@@ -251,13 +283,25 @@ def main():
     for program, found in compile_all(names).items():
         if set(found) != set(has):
             problems.append(f"{program}: expected code for all targets")
+        all_opcodes, reasons = {}, {False: {}, True: {}}
         for target in has:
+            kernels, told = found.get(target, ({}, {"uses": [], "unused": []}))
+            all_opcodes[target] = set().union(*kernels.values()) if kernels else set()
             for feature, pattern in FEATURES.items():
                 problems += [f"{program}: {opcode} needs {feature}, which {target} does not have"
-                             for opcode in sorted(found.get(target, ()))
+                             for opcode in sorted(all_opcodes[target])
                              if feature not in has[target] and re.search(pattern, opcode)]
-        got[program] = by_targets({target: {opcode for opcode in found.get(target, ()) if wanted.search(opcode)}
-                                   for target in has})
+            problems += [f"{program}: {fault}" for fault in check_told(target, has[target], told, kernels)]
+            for group in told["unused"]:
+                for feature in group["features"]:
+                    targets = reasons[group["idle"]].setdefault(f"{feature}: {group['why']}", [])
+                    targets += [] if target in targets else [target]
+        got[program] = {
+            "opcodes": by_targets({target: {opcode for opcode in found if wanted.search(opcode)}
+                                   for target, found in all_opcodes.items()}),
+            "unused": {why: " ".join(targets) for why, targets in sorted(reasons[False].items())},
+            "nothing to do": {why: " ".join(targets) for why, targets in sorted(reasons[True].items())},
+        }
     if arguments.command == "refresh":
         with open(arguments.table, "w") as file:
             json.dump(got, file, indent=1)
@@ -266,11 +310,12 @@ def main():
         with open(arguments.table) as file:
             expected = json.load(file)
         for program in names:
-            old, new = expected.get(program, {}), got.get(program, {})
-            for opcode in sorted(set(old) | set(new)):
-                before, now = old.get(opcode, "no target"), new.get(opcode, "no target")
-                if before != now:
-                    problems.append(f"{program}: {opcode} was on {before} and is on {now}")
+            for part in got[program]:
+                old, new = expected.get(program, {}).get(part, {}), got[program][part]
+                for row in sorted(set(old) | set(new)):
+                    before, now = old.get(row, "no target"), new.get(row, "no target")
+                    if before != now:
+                        problems.append(f"{program}: {row} was on {before} and is on {now}")
     for problem in problems:
         print(problem)
     if problems:

@@ -72,6 +72,9 @@ struct CompiledPackage {
   /// With machine code: what kernels use, and what ptxas warns of.
   std::vector<nvptx::KernelResources> resources;
   std::vector<std::string> warnings;
+  /// For people: of each kernel its schedule, the features of the target that
+  /// it uses, and why not the others. Empty where it comes from the cache.
+  std::string explanation;
   CompileTimes times;
 };
 
