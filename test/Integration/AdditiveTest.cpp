@@ -42,7 +42,7 @@ TEST_P(AdditiveTest, StatesAdd) {
   for (const char *element : {"f32", "bf16"}) {
     SCOPED_TRACE(element);
     Case test(additiveCascade(element, GetParam()), {});
-    giveAdditiveCascade(test).setOptLevel(0).check();
+    giveCascade(test).setOptLevel(0).check();
   }
 }
 

@@ -40,19 +40,6 @@ fi.program @cascade
 )";
 }
 
-/// A prefix of 90 keys in pages 0..11; suffixes of 9, 0, 30 and 1 keys behind.
-inline Case &giveAdditiveCascade(Case &test) {
-  return test.give("all", integers({0, 12}))
-      .give("qo", integers({0, 4, 5, 11, 12}))
-      .give("pi", integers({0, 12}))
-      .give("pp", integers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}))
-      .give("pl", integers({2}))
-      .give("si", integers({0, 2, 2, 6, 7}))
-      .give("sp", integers({20, 13, 19, 14, 18, 15, 12}))
-      .give("sl", integers({1, 8, 6, 1}))
-      .give("first", integers({90, 90, 90, 90}));
-}
-
 inline constexpr const char *kAdditiveKinds[] = {"#fi.sum", "#fi.sigmoid",
                                                  "#fi.sigmoid<bias = -1.5>"};
 

@@ -68,7 +68,7 @@ TEST_P(GPUAdditive, StatesAdd) {
   for (const char *element : {"f16", "bf16"}) {
     SCOPED_TRACE(element);
     Case test(additiveCascade(element, GetParam()), {});
-    giveAdditiveCascade(test).on(emulate).check(plans());
+    giveCascade(test).on(emulate).check(plans());
   }
 }
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatedExecutor.h"
+#include "GPUVariants.h"
 #include <cmath>
 
 using namespace fi;
@@ -42,12 +43,6 @@ llvm::ArrayRef<Planned> plans() {
   return all;
 }
 
-struct Variant {
-  const char *name;
-  std::function<void(AttentionText &)> change;
-};
-void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
-
 class EmulatedBackend
     : public testing::TestWithParam<std::tuple<const char *, Variant>> {};
 
@@ -66,8 +61,7 @@ TEST_P(EmulatedBackend, EqualsReference) {
 
 std::string
 nameOf(const testing::TestParamInfo<std::tuple<const char *, Variant>> &info) {
-  return std::string(std::get<1>(info.param).name) + "_" +
-         std::get<0>(info.param);
+  return std::get<1>(info.param).name + "_" + std::get<0>(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(

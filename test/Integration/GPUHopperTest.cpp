@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatedExecutor.h"
+#include "GPUVariants.h"
 #include "PackedMasks.h"
 
 using namespace fi;
@@ -56,17 +57,6 @@ AttentionText attention(const std::string &element, Tiles tiles) {
   return text;
 }
 
-/// Whole prompts, chunks, single rows, more rows than keys, and none.
-std::vector<Request> batch() {
-  return {{1, 37}, {5, 5}, {23, 70}, {0, 20}, {4, 0}, {9, 4}, {1, 100}};
-}
-
-llvm::ArrayRef<Planned> plans() {
-  static const Planned all[] = {{3, SplitChoice::None},
-                                {4, SplitChoice::Fixed, 64}};
-  return all;
-}
-
 auto emulate(uint64_t seed = 0) { return emulateOn("sm_90a", seed); }
 
 class GPUHopperSchedules
@@ -75,11 +65,11 @@ class GPUHopperSchedules
 TEST_P(GPUHopperSchedules, GivesEqualResults) {
   auto [element, tiles] = GetParam();
   AttentionText text = attention(element, tiles);
-  std::vector<Request> requests = batch();
+  std::vector<Request> requests = smallBatch();
   if (tiles.groups > 1) // items whose rows all warpgroups have
     requests.push_back({33 * tiles.groups, 90});
-  Case(text.get(), requests).on(interpret).check(plans());
-  Case(text.get(), requests).on(emulate(3 * tiles.stages)).check(plans());
+  Case(text.get(), requests).on(interpret).check(fewPlans());
+  Case(text.get(), requests).on(emulate(3 * tiles.stages)).check(fewPlans());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -118,7 +108,7 @@ TEST(GPUHopperLate, LargeScores) {
       text.scale = scale;
       Case(text.get(), {{1, 37}, {23, 170}, {40, 150}, {2, 0}})
           .on(emulate())
-          .check(plans());
+          .check(fewPlans());
     }
 }
 
@@ -128,7 +118,9 @@ TEST(GPUHopperLate, HiddenTiles) {
   AttentionText text = attention("bf16", {1, 16, 2, 1});
   text.clauses =
       "mask(#fi.causal, #fi.window<left = 9>)" + schedules({1, 16, 2, 1});
-  Case(text.get(), {{60, 90}, {33, 170}, {1, 40}}).on(emulate()).check(plans());
+  Case(text.get(), {{60, 90}, {33, 170}, {1, 40}})
+      .on(emulate())
+      .check(fewPlans());
 }
 
 /// More warps that copy than buffers, and as many and fewer buffers than warps;
@@ -166,159 +158,56 @@ TEST(GPUHopperOrders, ManyItemsAWorker) {
 //===----------------------------------------------------------------------===//
 
 using View = AttentionText::View;
-struct Variant {
-  const char *name;
-  std::function<void(AttentionText &)> change;
-};
-void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
-
 class GPUHopperVariants : public testing::TestWithParam<Variant> {};
 
 TEST_P(GPUHopperVariants, EqualsReference) {
   AttentionText text = attention("bf16", kTiles);
   GetParam().change(text);
-  std::vector<Request> requests = batch();
+  std::vector<Request> requests = smallBatch();
   if (text.view == View::Contiguous)
     requests = {{23, 140}};
   Case test(text.get(), requests);
   if (text.isPageDynamic)
     test.setPageSize(8);
-  test.on(emulate()).check(plans());
+  test.on(emulate()).check(fewPlans());
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Views, GPUHopperVariants,
-    testing::Values(
-        Variant{"page1_nhd",
-                [](AttentionText &t) {
-                  t.page = 1;
-                  t.isHND = false;
-                }},
-        Variant{"page16_nhd", [](AttentionText &t) { t.isHND = false; }},
-        Variant{"page8_fused",
-                [](AttentionText &t) {
-                  t.isFused = true;
-                  t.page = 8;
-                }},
-        Variant{"page64", [](AttentionText &t) { t.page = 64; }},
-        Variant{"page24_nhd",
-                [](AttentionText &t) {
-                  t.page = 24;
-                  t.isHND = false;
-                }},
-        Variant{"any_page", [](AttentionText &t) { t.isPageDynamic = true; }},
-        Variant{"fused",
-                [](AttentionText &t) {
-                  t.isFused = true;
-                  t.page = 4;
-                }},
-        Variant{"two_tables", [](AttentionText &t) { t.hasTwoTables = true; }},
-        Variant{"two_tables_page1",
-                [](AttentionText &t) {
-                  t.hasTwoTables = true;
-                  t.page = 1;
-                  t.valueDim = 32;
-                }},
-        Variant{"ragged_nhd",
-                [](AttentionText &t) {
-                  t.view = View::Ragged;
-                  t.isHND = false;
-                }},
-        Variant{"ragged_hnd", [](AttentionText &t) { t.view = View::Ragged; }},
-        Variant{"contiguous",
-                [](AttentionText &t) { t.view = View::Contiguous; }},
-        Variant{"dense_i64",
-                [](AttentionText &t) {
-                  t.view = View::Dense;
-                  t.index = "i64";
-                }},
-        Variant{"blocks", [](AttentionText &t) { t.view = View::Bsr; }},
-        Variant{"small_blocks",
-                [](AttentionText &t) {
-                  t.view = View::Bsr;
-                  t.blockRows = 5;
-                  t.blockColumns = 32;
-                  t.isHND = false;
-                  t.index = "i64";
-                }},
-        Variant{"origin", [](AttentionText &t) { t.hasOrigin = true; }},
-        Variant{"positions", [](AttentionText &t) { t.hasPositions = true; }},
-        Variant{"no_statistic",
-                [](AttentionText &t) { t.hasStatistic = false; }},
-        Variant{"f32_output", [](AttentionText &t) { t.output = "f32"; }},
-        Variant{"f16",
-                [](AttentionText &t) {
-                  t.query = t.keys = t.values = t.output = "f16";
-                  t.page = 8;
-                }},
-        Variant{"group1",
-                [](AttentionText &t) {
-                  t.kvHeads = 3;
-                  t.group = 1;
-                }},
-        Variant{"group7",
-                [](AttentionText &t) {
-                  t.kvHeads = 1;
-                  t.group = 7;
-                }}),
-    [](const auto &info) { return info.param.name; });
+    testing::ValuesIn(viewVariants(
+        {Variant{"page16_nhd", [](AttentionText &t) { t.isHND = false; }},
+         Variant{"page8_fused",
+                 [](AttentionText &t) {
+                   t.isFused = true;
+                   t.page = 8;
+                 }},
+         Variant{"page64", [](AttentionText &t) { t.page = 64; }},
+         Variant{"page24_nhd",
+                 [](AttentionText &t) {
+                   t.page = 24;
+                   t.isHND = false;
+                 }},
+         Variant{"contiguous",
+                 [](AttentionText &t) { t.view = View::Contiguous; }},
+         Variant{"f16",
+                 [](AttentionText &t) {
+                   t.query = t.keys = t.values = t.output = "f16";
+                   t.page = 8;
+                 }}})),
+    nameOf);
 
-std::function<void(AttentionText &)> dims(int64_t key, int64_t value) {
-  return [=](AttentionText &t) {
-    t.keyDim = key;
-    t.valueDim = value;
-    t.kvHeads = 1;
-  };
-}
 INSTANTIATE_TEST_SUITE_P(Dims, GPUHopperVariants,
-                         testing::Values(Variant{"d8", dims(8, 8)},
-                                         Variant{"d24_40", dims(24, 40)},
-                                         Variant{"d32", dims(32, 32)},
-                                         Variant{"d72", dims(72, 72)},
-                                         Variant{"d96", dims(96, 96)},
-                                         Variant{"d128", dims(128, 128)},
-                                         Variant{"d192_128", dims(192, 128)},
-                                         Variant{"d256", dims(256, 256)}),
-                         [](const auto &info) { return info.param.name; });
+                         testing::Values(dimVariant(8, 8), dimVariant(24, 40),
+                                         dimVariant(32, 32), dimVariant(72, 72),
+                                         dimVariant(96, 96),
+                                         dimVariant(128, 128),
+                                         dimVariant(192, 128),
+                                         dimVariant(256, 256)),
+                         nameOf);
 
-/// Another mask, or what else stands before the schedules.
-std::function<void(AttentionText &)> clauses(const std::string &text) {
-  return [=](AttentionText &t) { t.clauses = text + schedules(kTiles); };
-}
-INSTANTIATE_TEST_SUITE_P(
-    Clauses, GPUHopperVariants,
-    testing::Values(
-        Variant{"full", clauses("")},
-        Variant{"window", clauses("mask(#fi.window<left = 17, right = 3>)")},
-        Variant{"any", clauses("mask(#fi.any<#fi.window<left = 3, right = 2>, "
-                               "#fi.window<right = 0>>)")},
-        Variant{"softcap",
-                clauses("score(#fi.softcap<30.0>) mask(#fi.causal)")},
-        Variant{"base_e",
-                clauses("normalise(#fi.softmax<base = e>) mask(#fi.causal)")},
-        Variant{"sum", clauses("normalise(#fi.sum) mask(#fi.causal)")},
-        Variant{
-            "sigmoid",
-            clauses("normalise(#fi.sigmoid<bias = -2.0>) mask(#fi.causal)")},
-        Variant{"dilated",
-                clauses(maskRegion(
-                    "%d = arith.subi %qp, %kp : index\n"
-                    "%c = arith.constant 3 : index\n"
-                    "%r = arith.remsi %d, %c : index\n"
-                    "%z = arith.constant 0 : index\n"
-                    "%a = arith.cmpi eq, %r, %z : index\n"
-                    "%w = arith.constant 90 : index\n"
-                    "%near = arith.cmpi sle, %d, %w : index\n"
-                    "%m = arith.andi %a, %near : i1\nfi.yield %m : i1"))},
-        Variant{"bias",
-                clauses(scoreRegion(
-                    "%d = arith.subi %kp, %qp : index\n"
-                    "%i = arith.index_cast %d : index to i32\n"
-                    "%f = arith.sitofp %i : i32 to f32\n"
-                    "%m = arith.constant 0.03125 : f32\n"
-                    "%b = arith.mulf %f, %m : f32\n"
-                    "%t = arith.addf %s, %b : f32\nfi.yield %t : f32"))}),
-    [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Clauses, GPUHopperVariants,
+                         testing::ValuesIn(clauseVariants(schedules(kTiles))),
+                         nameOf);
 
 /// The same without rotation, where both products are waited for at once.
 TEST(GPUHopperVariants, OfOtherNormalisersWithoutRotation) {
@@ -328,51 +217,28 @@ TEST(GPUHopperVariants, OfOtherNormalisersWithoutRotation) {
     SCOPED_TRACE(clause);
     AttentionText text = attention("f16", kTiles);
     text.clauses = clause + schedules({1, 32, 2, 0});
-    Case(text.get(), batch()).on(emulate()).check(plans());
+    Case(text.get(), smallBatch()).on(emulate()).check(fewPlans());
   }
 }
 
 TEST(GPUHopperRegions, Captures) {
-  AttentionText text = attention("f16", kTiles);
-  text.clauses =
-      "captures(%sl = %slope : tensor<4xf32>, %pre = %prefix : "
-      "tensor<?xi32>)\n" +
-      scoreRegion("%m = fi.load %sl[%qh] : tensor<4xf32>\n"
-                  "%d = arith.subi %kp, %qp : index\n"
-                  "%i = arith.index_cast %d : index to i32\n"
-                  "%f = arith.sitofp %i : i32 to f32\n"
-                  "%b = arith.mulf %f, %m : f32\n"
-                  "%t = arith.addf %s, %b : f32\nfi.yield %t : f32") +
-      maskRegion("%n = fi.load %pre[%req] : tensor<?xi32>\n"
-                 "%i = arith.index_cast %n : i32 to index\n"
-                 "%in = arith.cmpi slt, %kp, %i : index\n"
-                 "%c = arith.cmpi sle, %kp, %qp : index\n"
-                 "%m = arith.ori %in, %c : i1\nfi.yield %m : i1") +
-      schedules(kTiles);
-  text.planArguments = ", %prefix: tensor<?xi32>";
-  text.runArguments = ", %slope: tensor<4xf32>";
-  // An entry is missing: it reads as 0.
-  Case(text.get(), batch())
-      .give("prefix", integers({30, 5, 2, 7, 3, 70}))
-      .give("slope", floats({0.5, 0.25, 0.125, 0.0625}))
-      .on(emulate())
-      .check(plans());
+  checkCaptures(attention("f16", kTiles), schedules(kTiles), emulate());
 }
 
 TEST(GPUHopperRegions, PackedMasks) {
   checkPackedMasks(
-      attention("bf16", kTiles), schedules(kTiles), batch(),
-      [](Case &test) { test.on(emulate()); }, plans());
+      attention("bf16", kTiles), schedules(kTiles), smallBatch(),
+      [](Case &test) { test.on(emulate()); }, fewPlans());
 }
 
 TEST(GPUHopperRegions, Sinks) {
   AttentionText text = attention("bf16", kTiles);
   text.clauses = "sink(%sink : tensor<4xf32>) " + text.clauses;
   text.runArguments = ", %sink: tensor<4xf32>";
-  Case(text.get(), batch())
+  Case(text.get(), smallBatch())
       .give("sink", floats({0.5, -3, 4, -INFINITY}))
       .on(emulate())
-      .check(plans());
+      .check(fewPlans());
 }
 
 /// Schedules that are chosen: one of warpgroups among them.

@@ -18,18 +18,12 @@ using namespace fi::test;
 
 namespace {
 
-llvm::ArrayRef<Planned> plans() {
-  static const Planned all[] = {{3, SplitChoice::None},
-                                {4, SplitChoice::Fixed, 64}};
-  return all;
-}
-
 class GPUQuantised : public testing::TestWithParam<Quantised> {};
 
 TEST_P(GPUQuantised, Emulated) {
   Quantised with = GetParam();
   with.requests = {{1, 37}, {23, 70}, {0, 20}, {4, 0}, {9, 4}, {1, 100}};
-  checkQuantised(with, [](Case &test) { test.on(on("sm_80")); }, plans());
+  checkQuantised(with, [](Case &test) { test.on(on("sm_80")); }, fewPlans());
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, GPUQuantised,
@@ -60,8 +54,8 @@ TEST_P(GPUQuantisedSchedules, GiveEqualResults) {
                    ", key_warps = " + std::to_string(tiles.keyWarps) +
                    ", stages = " + std::to_string(tiles.stages) +
                    ", lanes = 4>])";
-    checkQuantised(with, [](Case &test) { test.on(emulate); }, plans());
-    checkQuantised(with, [](Case &test) { test.on(interpret); }, plans());
+    checkQuantised(with, [](Case &test) { test.on(emulate); }, fewPlans());
+    checkQuantised(with, [](Case &test) { test.on(interpret); }, fewPlans());
   }
 }
 
@@ -94,7 +88,7 @@ TEST(GPUQuantisedCodes, Small) {
 
 TEST(GPUQuantisedFaults, OfTheField) {
   checkQuantisedFaults([](Case &test) { test.on(on("sm_80")); },
-                       /*manyKeys=*/700, plans());
+                       /*manyKeys=*/700, fewPlans());
 }
 
 TEST(GPUQuantisedAppend, Emulated) {
@@ -119,7 +113,7 @@ TEST(GPUQuantisedChips, ConvertByInstructions) {
   for (const char *query : {"f16", "bf16"}) {
     Quantised with = {query, "f8E4M3FN", "f8E4M3FN", "tensor", "tensor"};
     with.requests = {{1, 37}, {23, 70}};
-    checkQuantised(with, [](Case &test) { test.on(on("sm_89")); }, plans());
+    checkQuantised(with, [](Case &test) { test.on(on("sm_89")); }, fewPlans());
   }
 }
 

@@ -13,12 +13,6 @@ using namespace fi::test;
 
 namespace {
 
-llvm::ArrayRef<Planned> plans() {
-  static const Planned all[] = {{3, SplitChoice::None},
-                                {4, SplitChoice::Fixed, 64}};
-  return all;
-}
-
 AttentionText halves() {
   AttentionText text;
   text.target = "#fi.target<sm_80>";
@@ -40,7 +34,7 @@ TEST_P(GPUWideMemory, EqualsReference) {
   if (text.isPageDynamic)
     test.setPageSize(8);
   spreadAll(test, GetParam(), kept);
-  test.on(emulate).check(plans());
+  test.on(emulate).check(fewPlans());
 }
 
 INSTANTIATE_TEST_SUITE_P(Pools, GPUWideMemory,
@@ -50,14 +44,14 @@ INSTANTIATE_TEST_SUITE_P(Pools, GPUWideMemory,
 TEST(GPUSharing, PagesOfSeveralRequests) {
   Case test(halves().get(), {});
   sharePages(test);
-  test.on(emulate).check(plans());
+  test.on(emulate).check(fewPlans());
 }
 
 TEST(GPUSharing, LevelsOfPrefixes) {
   for (const char *element : {"f16", "bf16"}) {
     Case test(threeLevels(element), {});
     giveLevels(test);
-    test.on(emulate).check(plans());
+    test.on(emulate).check(fewPlans());
   }
 }
 
@@ -67,5 +61,5 @@ TEST(GPUSharing, NewTokensByTwoTablesAndOfLatents) {
       Case(appendTo(isLatent, element),
            {{1, 1}, {1, 37}, {5, 5}, {3, 130}, {0, 20}, {0, 0}, {70, 150}})
           .on(emulate)
-          .check(plans());
+          .check(fewPlans());
 }

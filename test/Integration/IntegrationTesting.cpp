@@ -235,6 +235,21 @@ std::string fi::test::maskRegion(const std::string &operations) {
          operations + "\n}";
 }
 
+const char *const fi::test::kDilatedMask =
+    "%d = arith.subi %qp, %kp : index\n%c = arith.constant 3 : index\n"
+    "%r = arith.remsi %d, %c : index\n%z = arith.constant 0 : index\n"
+    "%a = arith.cmpi eq, %r, %z : index\n%w = arith.constant 90 : index\n"
+    "%near = arith.cmpi sle, %d, %w : index\n"
+    "%m = arith.andi %a, %near : i1\nfi.yield %m : i1";
+
+const char *const fi::test::kAlternatingMask =
+    "%two = arith.constant 2 : index\n%odd = arith.remui %req, %two : index\n"
+    "%z = arith.constant 0 : index\n%even = arith.cmpi eq, %odd, %z : index\n"
+    "%m = scf.if %even -> i1 {\n%a = arith.cmpi sle, %kp, %qp : index\n"
+    "scf.yield %a : i1\n} else {\n%w = arith.constant 9 : index\n"
+    "%e = arith.addi %kp, %w : index\n%b = arith.cmpi sge, %e, %qp : index\n"
+    "scf.yield %b : i1\n}\nfi.yield %m : i1";
+
 //===----------------------------------------------------------------------===//
 // Batches and plans
 //===----------------------------------------------------------------------===//
@@ -260,6 +275,16 @@ llvm::ArrayRef<Planned> fi::test::everyPlan() {
       {5, SplitChoice::Balanced},  {16, SplitChoice::Balanced},
       {2, SplitChoice::Fixed, 64}, {3, SplitChoice::Fixed, 128}};
   return plans;
+}
+
+llvm::ArrayRef<Planned> fi::test::fewPlans() {
+  static const Planned plans[] = {{3, SplitChoice::None},
+                                  {4, SplitChoice::Fixed, 64}};
+  return plans;
+}
+
+std::vector<Request> fi::test::smallBatch() {
+  return {{1, 37}, {5, 5}, {23, 70}, {0, 20}, {4, 0}, {9, 4}, {1, 100}};
 }
 
 std::vector<Request> fi::test::mixedBatch() {
@@ -314,6 +339,18 @@ Case::Case(const std::string &text, std::vector<Request> requests,
 }
 
 Case::~Case() = default;
+
+Case &fi::test::giveCascade(Case &test) {
+  return test.give("all", integers({0, 12}))
+      .give("qo", integers({0, 4, 5, 11, 12}))
+      .give("pi", integers({0, 12}))
+      .give("pp", integers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}))
+      .give("pl", integers({2}))
+      .give("si", integers({0, 2, 2, 6, 7}))
+      .give("sp", integers({20, 13, 19, 14, 18, 15, 12}))
+      .give("sl", integers({1, 8, 6, 1}))
+      .give("first", integers({90, 90, 90, 90}));
+}
 
 Case &Case::give(const std::string &name, const HostTensor &tensor) {
   NamedTensor named;

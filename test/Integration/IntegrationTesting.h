@@ -63,6 +63,10 @@ struct AttentionText {
 std::string scoreRegion(const std::string &operations);
 std::string maskRegion(const std::string &operations);
 
+/// Operations of masks: every third key, and at most 90 back; causal for even
+/// requests, and 9 back for odd ones.
+extern const char *const kDilatedMask, *const kAlternatingMask;
+
 /// How a batch is planned.
 struct Planned {
   int workers;
@@ -73,6 +77,8 @@ std::ostream &operator<<(std::ostream &os, const Planned &planned);
 
 /// Split in every way.
 llvm::ArrayRef<Planned> everyPlan();
+/// Not split, and split: for what is emulated, which takes its time.
+llvm::ArrayRef<Planned> fewPlans();
 
 struct Request {
   int64_t rows, keys;
@@ -80,6 +86,8 @@ struct Request {
 /// Decode, chunks and whole prompts, more rows than keys, requests without rows
 /// or keys.
 std::vector<Request> mixedBatch();
+/// Fewer of them, also for what is emulated.
+std::vector<Request> smallBatch();
 
 /// One program and one batch.
 class Case {
@@ -154,6 +162,12 @@ private:
   std::unique_ptr<Executor> reference, cpu;
   std::vector<HostValue> inputs;
 };
+
+/// Values for a program that merges attention over keys that all requests share
+/// with that over keys of their own, of the tables all, qo, pi, pp, pl
+/// (shared), si, sp, sl and first (own): a prefix of 90 keys in pages 0..11;
+/// suffixes of 9, 0, 30 and 1 keys behind.
+Case &giveCascade(Case &test);
 
 /// The context of all tests.
 mlir::MLIRContext &getContext();

@@ -81,12 +81,7 @@ TEST(MaskTest, Spellings) {
       "%f = arith.constant false\n%m = arith.select %c, %t, %f : i1\n"
       "fi.yield %m : i1",
       // By scf.if, from the request's parity.
-      "%two = arith.constant 2 : index\n%odd = arith.remui %req, %two : index\n"
-      "%z = arith.constant 0 : index\n%even = arith.cmpi eq, %odd, %z : index\n"
-      "%m = scf.if %even -> i1 {\n%a = arith.cmpi sle, %kp, %qp : index\n"
-      "scf.yield %a : i1\n} else {\n%w = arith.constant 9 : index\n"
-      "%e = arith.addi %kp, %w : index\n%b = arith.cmpi sge, %e, %qp : index\n"
-      "scf.yield %b : i1\n}\nfi.yield %m : i1"};
+      kAlternatingMask};
   for (const char *spelling : spellings) {
     SCOPED_TRACE(spelling);
     Case(small(maskRegion(spelling)).get(), mixedBatch()).check();
@@ -94,18 +89,7 @@ TEST(MaskTest, Spellings) {
 }
 
 TEST(MaskTest, Dilated) {
-  // Every third key, and at most 90 back.
-  Case(small(maskRegion("%d = arith.subi %qp, %kp : index\n"
-                        "%c = arith.constant 3 : index\n"
-                        "%r = arith.remsi %d, %c : index\n"
-                        "%z = arith.constant 0 : index\n"
-                        "%a = arith.cmpi eq, %r, %z : index\n"
-                        "%w = arith.constant 90 : index\n"
-                        "%near = arith.cmpi sle, %d, %w : index\n"
-                        "%m = arith.andi %a, %near : i1\nfi.yield %m : i1"))
-           .get(),
-       mixedBatch())
-      .check();
+  Case(small(maskRegion(kDilatedMask)).get(), mixedBatch()).check();
 }
 
 TEST(MaskTest, PrefixLM) {
