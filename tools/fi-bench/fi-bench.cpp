@@ -6,15 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Rows.h"
+#include "ToolMain.h"
 #include "fi/Support/File.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -166,13 +165,6 @@ Error runTool(const char *argv0) {
 } // namespace
 
 int main(int argc, char **argv) {
-  InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, overview);
-  if (Error error = runTool(argv[0])) {
-    outs().flush();
-    WithColor::error(errs(), "fi-bench") << toString(std::move(error)) << "\n";
-    return 1;
-  }
-  return 0;
+  return runToolMain(argc, argv, {"fi-bench", category, overview},
+                     [&] { return runTool(argv[0]); });
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "ToolMain.h"
 #include "fi/Dialect/FI/IR/FI.h"
 #include "fi/InitAll.h"
 #include "fi/Model/Model.h"
@@ -282,13 +283,6 @@ static Error runTool() {
 }
 
 int main(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
-  cl::extrahelp help(examples);
-  cl::ParseCommandLineOptions(argc, argv, overview);
-  if (Error error = runTool()) {
-    llvm::errs() << "fi-compile: error: " << llvm::toString(std::move(error))
-                 << '\n';
-    return 1;
-  }
-  return 0;
+  return runToolMain(argc, argv, {"fi-compile", category, overview, examples},
+                     runTool);
 }

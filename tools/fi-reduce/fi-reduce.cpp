@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ToolMain.h"
 #include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -275,14 +276,11 @@ static Error runTool() {
 }
 
 int main(int argc, char **argv) {
+  // Removes its temporary file when it is interrupted.
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv, "fi-reduce: makes a text smaller that is of interest\n");
-  if (Error error = runTool()) {
-    llvm::errs() << "fi-reduce: error: " << llvm::toString(std::move(error))
-                 << '\n';
-    return 1;
-  }
-  return 0;
+  return fi::runToolMain(
+      argc, argv,
+      {"fi-reduce", category,
+       "fi-reduce: makes a text smaller that is of interest\n"},
+      runTool);
 }

@@ -9,20 +9,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fi/InitAll.h"
+#include "ToolContext.h"
+#include "ToolMain.h"
 #include "fi/Replay/Replay.h"
 #include "fi/Replay/Report.h"
 #include "fi/Support/File.h"
 #include "fi/Support/SchedulePlot.h"
-#include "fi/Target/CPU/CPUCompiler.h"
-#include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -242,13 +239,8 @@ Error runTool() {
     return makeError("--" + toString(policy.takeError()));
   std::tie(executorOptions.split, executorOptions.splitKeys) = *policy;
 
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  cpu::registerCompiler(registry);
-  gpu::registerCompiler(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  // A message shows its place, not a page of operations.
-  context.printOpOnDiagnostic(false);
+  ToolContext toolContext;
+  mlir::MLIRContext &context = toolContext.get();
   Expected<LoadedProgram> loaded =
       parseProgram(context, text, name, programName);
   if (!loaded)
@@ -337,13 +329,5 @@ Error runTool() {
 } // namespace
 
 int main(int argc, char **argv) {
-  InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, overview);
-  if (Error error = runTool()) {
-    outs().flush();
-    WithColor::error(errs(), "fi-replay") << toString(std::move(error)) << "\n";
-    return 1;
-  }
-  return 0;
+  return runToolMain(argc, argv, {"fi-replay", category, overview}, runTool);
 }

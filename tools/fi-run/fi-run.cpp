@@ -11,17 +11,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "ToolContext.h"
+#include "ToolMain.h"
 #include "fi/Execution/Compare.h"
 #include "fi/Execution/Executor.h"
 #include "fi/Execution/Inputs.h"
-#include "fi/InitAll.h"
 #include "fi/Support/Batch.h"
 #include "fi/Support/File.h"
 #include "fi/Support/Npy.h"
 #include "fi/Support/SchedulePlot.h"
 #include "fi/Support/Timeline.h"
-#include "fi/Target/CPU/CPUCompiler.h"
-#include "fi/Target/GPU/GPUCompiler.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -341,13 +340,8 @@ static Expected<bool> runTool() {
     return batch.takeError();
   std::string name = programName.empty() ? batch->program : programName;
 
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  cpu::registerCompiler(registry);
-  gpu::registerCompiler(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  // A message shows its place, not a page of operations.
-  context.printOpOnDiagnostic(false);
+  ToolContext toolContext;
+  mlir::MLIRContext &context = toolContext.get();
   mlir::OwningOpRef<mlir::ModuleOp> module;
   bool isPackage = llvm::sys::fs::is_directory(inputPath);
   std::string textPath = isPackage ? sourcePath : inputPath;
@@ -484,15 +478,6 @@ static Expected<bool> runTool() {
 }
 
 int main(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
-  cl::extrahelp help(examples);
-  cl::ParseCommandLineOptions(argc, argv, overview);
-  auto passed = runTool();
-  if (!passed) {
-    llvm::outs().flush();
-    llvm::errs() << "fi-run: error: " << llvm::toString(passed.takeError())
-                 << '\n';
-    return 1;
-  }
-  return *passed ? 0 : 1;
+  return runVerdictMain(argc, argv, {"fi-run", category, overview, examples},
+                        runTool);
 }

@@ -11,8 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ToolContext.h"
+#include "ToolMain.h"
 #include "fi-runtime/fi_runtime.h"
-#include "fi/InitAll.h"
 #include "fi/Support/File.h"
 #include "fi/Support/Parallel.h"
 #include "fi/Target/CPU/CPUCompiler.h"
@@ -447,13 +448,8 @@ static Error runTool() {
   auto chips = getChips(isForAll ? targetText.getValue() : "");
   if (!chips)
     return chips.takeError();
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  cpu::registerCompiler(registry);
-  gpu::registerCompiler(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  // A message shows its place, not a page of operations.
-  context.printOpOnDiagnostic(false);
+  ToolContext toolContext;
+  mlir::MLIRContext &context = toolContext.get();
   context.loadDialect<FIDialect>();
   Expected<TargetAttr> target = isForAll ? TargetAttr() : getTarget(context);
   if (!target)
@@ -474,6 +470,7 @@ static Error runTool() {
   if (isForAll) {
     const llvm::MemoryBuffer &input =
         *manager->getMemoryBuffer(manager->getMainFileID());
+    const mlir::DialectRegistry &registry = toolContext.getRegistry();
     return isPackage       ? packageForAll(input, registry, *chips)
            : isExplanation ? explainForAll(input, registry, *chips)
                            : printForAll(input, registry, *chips);
@@ -500,13 +497,6 @@ static Error runTool() {
 }
 
 int main(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
-  cl::extrahelp help(examples);
-  cl::ParseCommandLineOptions(argc, argv, overview);
-  if (Error error = runTool()) {
-    llvm::errs() << "fi-translate: error: " << llvm::toString(std::move(error))
-                 << '\n';
-    return 1;
-  }
-  return 0;
+  return runToolMain(argc, argv, {"fi-translate", category, overview, examples},
+                     runTool);
 }
