@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IntegrationTesting.h"
+#include "FieldTesting.h"
 #include "fi/Support/Random.h"
 #include <cmath>
 #include <sys/mman.h>
@@ -56,17 +56,9 @@ TEST(FieldTest, FirstRowsSeeNothingAndTheLastAllKeys) {
 
 // Pieces in which a row sees no key, which only the values of a table tell.
 TEST(FieldTest, PiecesWithoutVisibleKeys) {
-  AttentionText text =
-      small("captures(%bits = %allowed : tensor<?x?xi1>)\n" +
-            maskRegion("%m = fi.load %bits[%req, %kp] : tensor<?x?xi1>\n"
-                       "fi.yield %m : i1"));
-  text.planArguments = ", %allowed: tensor<?x?xi1>";
-  HostTensor bits(DType::I1, {3, 200});
-  for (int64_t r = 0; r < 3; ++r)
-    for (int64_t k = 0; k < 200; ++k) // the last request sees nothing at all
-      bits.setInteger({r, k}, r < 2 && k / 64 == 1 + r);
+  AttentionText text = withAllowedKeys(small());
   Case(text.get(), {{3, 200}, {20, 199}, {2, 150}})
-      .give("allowed", bits)
+      .give("allowed", allowedPieces())
       .check();
 }
 
@@ -87,24 +79,13 @@ TEST(FieldTest, WindowsOfAllLengths) {
 
 // A table with an entry for each key and no more.
 TEST(FieldTest, RegionsSeeKeysInRangeOnly) {
-  AttentionText text =
-      small("captures(%c = %bias : tensor<?xf32>)\n" +
-            scoreRegion("%b = fi.load %c[%kp] : tensor<?xf32>\n"
-                        "%t = arith.addf %s, %b : f32\nfi.yield %t : f32"));
-  text.runArguments = ", %bias: tensor<?xf32>";
-  HostTensor bias(DType::F32, {129});
-  for (int64_t k = 0; k < 129; ++k)
-    bias.setFloat({k}, double(k % 7) / 4);
-  Case(text.get(), {{1, 129}, {40, 129}}).give("bias", bias).check();
+  AttentionText text = withBiasOfKeys(small());
+  Case(text.get(), {{1, 129}, {40, 129}}).give("bias", biasOfKeys(129)).check();
 }
 
 // A mask that is too small hides what it does not have.
 TEST(FieldTest, MasksOfWrongSizesReadNothingElse) {
-  AttentionText text =
-      small("captures(%bits = %allowed : tensor<?x?xi1>)\n" +
-            maskRegion("%m = fi.load %bits[%req, %kp] : tensor<?x?xi1>\n"
-                       "fi.yield %m : i1"));
-  text.planArguments = ", %allowed: tensor<?x?xi1>";
+  AttentionText text = withAllowedKeys(small());
   HostTensor bits(DType::I1, {1, 10});
   for (int64_t k = 0; k < 10; ++k)
     bits.setInteger({0, k}, 1);
@@ -274,22 +255,11 @@ HostTensor widen(const HostTensor &from, std::vector<HostTensor> &owners) {
 
 TEST(FieldTest, AppendsOfStridedTokensToTheFirstOfManyPages) {
   // One page of one key, new tokens in a wider tensor, batches without any.
-  std::string text = R"(!ix = tensor<?xi32>
-!t = tensor<?x2x16xbf16>
-!pool = memref<?x2x4x16xbf16>
-!kv = !fi.paged_kv<4x2x16xbf16, HND>
-fi.program @add plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
-    run(%nk: !t, %nv: !t, %k: !pool, %v: !pool) {
-  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix) : !pool, !pool -> !kv
-  fi.append %nk, %nv rows(%qo : !ix) to %kv : !t, !t to !kv
-  fi.return
-}
-)";
   std::vector<Request> batches[] = {
       {{3, 9}, {0, 5}, {1, 1}}, {{0, 7}, {0, 0}}, {}, {{30, 30}}};
   for (const std::vector<Request> &requests : batches) {
     std::vector<HostTensor> owners;
-    Case(text, requests)
+    Case(kAppendProgram, requests)
         .adjust([&](const Signature &signature, std::vector<HostValue> &given) {
           for (const char *name : {"nk", "nv"}) {
             HostValue &value = given[signature.find(name)];

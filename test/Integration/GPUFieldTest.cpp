@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatedExecutor.h"
+#include "FieldTesting.h"
 #include <cmath>
 
 using namespace fi;
@@ -60,52 +61,26 @@ TEST(GPUFieldTest, SinksOfGroupsThatFillNoTile) {
 }
 
 TEST(GPUFieldTest, RegionsSeeKeysInRangeOnly) {
-  AttentionText text =
-      small("captures(%c = %bias : tensor<?xf32>)\n" +
-            scoreRegion("%b = fi.load %c[%kp] : tensor<?xf32>\n"
-                        "%t = arith.addf %s, %b : f32\nfi.yield %t : f32"));
-  text.runArguments = ", %bias: tensor<?xf32>";
-  HostTensor bias(DType::F32, {129});
-  for (int64_t k = 0; k < 129; ++k)
-    bias.setFloat({k}, double(k % 7) / 4);
+  AttentionText text = withBiasOfKeys(small());
   Case(text.get(), {{1, 129}, {17, 129}})
-      .give("bias", bias)
+      .give("bias", biasOfKeys(129))
       .on(emulate)
       .check(fewPlans());
 }
 
 TEST(GPUFieldTest, PiecesWithoutVisibleKeys) {
-  AttentionText text =
-      small("captures(%bits = %allowed : tensor<?x?xi1>)\n" +
-            maskRegion("%m = fi.load %bits[%req, %kp] : tensor<?x?xi1>\n"
-                       "fi.yield %m : i1"));
-  text.planArguments = ", %allowed: tensor<?x?xi1>";
-  HostTensor bits(DType::I1, {3, 200});
-  for (int64_t r = 0; r < 3; ++r)
-    for (int64_t k = 0; k < 200; ++k) // the last request sees nothing at all
-      bits.setInteger({r, k}, r < 2 && k / 64 == 1 + r);
+  AttentionText text = withAllowedKeys(small());
   Case(text.get(), {{3, 200}, {18, 199}, {2, 150}})
-      .give("allowed", bits)
+      .give("allowed", allowedPieces())
       .on(on("sm_80"))
       .check(fewPlans());
 }
 
 TEST(GPUFieldTest, AppendsWithoutTokens) {
-  std::string text = R"(!ix = tensor<?xi32>
-!t = tensor<?x2x16xbf16>
-!pool = memref<?x2x4x16xbf16>
-!kv = !fi.paged_kv<4x2x16xbf16, HND>
-fi.program @add plan(%qo: !ix, %indptr: !ix, %pages: !ix, %last: !ix)
-    run(%nk: !t, %nv: !t, %k: !pool, %v: !pool) {
-  %kv = fi.view.paged %k, %v tables(%indptr, %pages, %last : !ix, !ix, !ix) : !pool, !pool -> !kv
-  fi.append %nk, %nv rows(%qo : !ix) to %kv : !t, !t to !kv
-  fi.return
-}
-)";
   std::vector<Request> batches[] = {
       {{0, 7}, {0, 0}}, {}, {{3, 9}, {0, 5}, {1, 1}}};
   for (const std::vector<Request> &requests : batches)
-    Case(text, requests).on(emulate).check(fewPlans());
+    Case(kAppendProgram, requests).on(emulate).check(fewPlans());
 }
 
 } // namespace
