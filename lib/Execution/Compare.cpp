@@ -520,19 +520,29 @@ Comparison Comparer::compareRows(const std::string &name, const HostTensor &a,
       terms.out = a.getType();
       terms.independent = options.independent;
       terms.isAdditive = isAdditive;
-      const ViewInfo &view = signature.attentions[i].view;
+      const AttentionInfo &attention = signature.attentions[i];
+      const ViewInfo &view = attention.view;
       // The coarsest of all that are merged.
       if (view.values >= 0) {
         DType type = signature.arguments[view.values].type;
         // Products are of the query's type then (NUM9).
-        const AttentionInfo &attention = signature.attentions[i];
         if (view.scales[1].isScaled && attention.query >= 0)
           type = signature.arguments[attention.query].type;
         else if (view.scales[1].isScaled && attention.queryType)
           type = *attention.queryType;
+        // Numbers of FP8 count as those of f16 (ATT25).
+        if (type == DType::F8E4M3FN || type == DType::F8E5M2)
+          type = DType::F16;
         if (unitRoundoff(type) > unitRoundoff(terms.in))
           terms.in = type;
       }
+      auto isFP8 = [&](int argument) {
+        DType type =
+            argument < 0 ? DType::F32 : signature.arguments[argument].type;
+        return type == DType::F8E4M3FN || type == DType::F8E5M2;
+      };
+      terms.hasCoarseSums |=
+          options.onDevice && isFP8(attention.query) && isFP8(view.keys);
       terms.isScaled |= view.scales[0].isScaled || view.scales[1].isScaled;
       terms.roundsValues |=
           view.scales[1].argument >= 0 &&

@@ -40,6 +40,8 @@ struct Work {
 /// How keys and values are stored: their type, and what shares a scale.
 struct Storage {
   const char *query, *element, *scales;
+  /// What the output is of, where that is not the query's type.
+  const char *output = nullptr;
 };
 constexpr Storage kStorages[] = {
     {"f16", "f16", ""},
@@ -51,12 +53,22 @@ constexpr Storage kStorages[] = {
     {"bf16", "i8", "token"},
     {"f16", "f4E2M1FN", "nvfp4"},
     {"bf16", "f4E2M1FN", "mxfp4"},
+    {"f8E4M3FN", "f8E4M3FN", "tensor", "bf16"},
+    {"f8E5M2", "f8E4M3FN", "head", "f16"},
+    {"f8E4M3FN", "f16", "", "f16"},
 };
+
+/// Targets that have tensor cores for FP8, and others, of each kind.
+bool isTargetOfFP8(llvm::StringRef chip) {
+  return llvm::is_contained(
+      {"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"}, chip);
+}
+bool hasQueryOfFP8(llvm::StringRef types) { return types.starts_with("f8"); }
 
 std::string describe(const Storage &storage) {
   std::string name = storage.query;
   if (!*storage.scales)
-    return name;
+    return storage.output ? name + "_" + storage.element : name;
   llvm::StringRef scales = storage.scales;
   return name + "_" +
          (scales.ends_with("fp4") ? scales.str()
@@ -65,7 +77,8 @@ std::string describe(const Storage &storage) {
 
 AttentionText attention(const Storage &storage) {
   AttentionText text;
-  text.query = text.output = storage.query;
+  text.query = storage.query;
+  text.output = storage.output ? storage.output : storage.query;
   text.keys = text.values = storage.element;
   text.keyScales = text.valueScales = storage.scales;
   text.kvHeads = 1;
@@ -167,7 +180,8 @@ std::vector<Work> makeWork() {
     latent.group = 8;
     latent.isQuerySplit = true;
     latent.valueScales = "";
-    if (types == "f16" || types == "bf16" || types == "f16_f8E4M3FN")
+    if (types == "f16" || types == "bf16" || types == "f16_f8E4M3FN" ||
+        types == "f8E4M3FN_f8E4M3FN")
       add("latent", types, latent.get(), {{1, 37}, {3, 20}})->prepare =
           [=](Case &test) {
             if (*storage.scales)
@@ -230,7 +244,9 @@ std::vector<Param> getParams() {
     for (auto [f, family] : llvm::enumerate(families)) {
       const std::vector<size_t> &numbers = family.second;
       for (auto [i, number] : llvm::enumerate(numbers))
-        if (isFull || i == (t + f) % numbers.size())
+        if (isFull || i == (t + f) % numbers.size() ||
+            (isTargetOfFP8(target.name) &&
+             hasQueryOfFP8(getWork()[number].types)))
           params.emplace_back(target.name.str(), number);
     }
   return params;

@@ -420,6 +420,9 @@ static Expected<bool> runTool() {
   CompareOptions compareOptions;
   compareOptions.independent =
       isRandomData(signature, *batch, inputOptions.tensors);
+  auto isDevice = [](llvm::StringRef name) { return name.starts_with("cuda"); };
+  compareOptions.onDevice =
+      isDevice(backend) || llvm::any_of(compareNames, isDevice);
   if (sampleCount > 0)
     compareOptions.onlyRows = sampleRows(textSignature, *inputs, sampleCount,
                                          batch->seed.value_or(seed));

@@ -47,6 +47,9 @@ struct CompareOptions {
   std::optional<std::vector<RowAndHead>> onlyRows;
   /// Whether rounding errors may be taken as independent (NUM2): random data.
   bool independent = false;
+  /// Whether a device has computed what is compared, whose tensor cores may sum
+  /// products of FP8 with few bits (NUM16).
+  bool onDevice = false;
 };
 
 /// The comparison of one result, or of one argument that the program writes.

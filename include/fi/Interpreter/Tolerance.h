@@ -58,6 +58,8 @@ struct ErrorTerms {
   /// Whether keys or values are codes with scales, and whether values are
   /// rounded to the type of the inputs when scaled (NUM9).
   bool isScaled = false, roundsValues = false;
+  /// Whether scores may be sums of tensor cores that keep few bits (NUM16).
+  bool hasCoarseSums = false;
   /// Whether rounding errors may be taken as independent, as on random data:
   /// they then grow with the root of the number of terms (NUM2).
   bool independent = false;
@@ -70,20 +72,24 @@ struct ErrorTerms {
 
 /// NUM2: error of a sum of `terms` products in f32, relative to the sum of
 /// their magnitudes.
-inline double accumulationError(double terms, bool independent) {
+inline double accumulationError(double terms, bool independent,
+                                double unit = unitRoundoff(DType::F32)) {
   constexpr double deviations = 8;
   double steps =
       independent ? std::min(terms, deviations * std::sqrt(terms)) : terms;
-  return steps * unitRoundoff(DType::F32);
+  return steps * unit;
 }
 
 /// NUM3: absolute error of a score in natural units.
 inline double scoreErrorBound(const ErrorTerms &t) {
   constexpr double roundings = 6; // scale, log2(e), its constant, maximum, ...
   double u = unitRoundoff(DType::F32);
-  double score = t.maxScore * (accumulationError(t.dim, t.independent) +
-                               (roundings + (t.isScaled ? 2 : 0)) * u) +
-                 t.scoreError;
+  constexpr double kCoarse = 0x1p-13;
+  double score =
+      t.maxScore * (accumulationError(t.dim, t.independent,
+                                      t.hasCoarseSums ? kCoarse : u) +
+                    (roundings + (t.isScaled ? 2 : 0)) * u) +
+      t.scoreError;
   // A sink is a score without a product.
   return std::max(score, roundings * u * t.sink);
 }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NVVMLowering.h"
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -20,8 +21,9 @@ using namespace mlir;
 using namespace fi;
 using namespace fi::tile;
 
-/// The k of one mma with elements of 16 bits, and the n.
-static constexpr int64_t kMmaK = 16, kMmaN = 8;
+/// The k of one mma with elements of 16 bits and with FP8, which have as many
+/// bytes, and the n.
+static constexpr int64_t kMmaK = 16, kMmaKOfFP8 = 32, kMmaN = 8;
 
 Value NVVMLowering::matrixOffset(SmemAttr layout, int64_t rowBit,
                                  int64_t chunkBit) {
@@ -188,6 +190,62 @@ void NVVMLowering::multiplyHalves(Type element, ArrayRef<Value> x,
   }
 }
 
+/// One instruction on words of four numbers each.
+void NVVMLowering::multiplyFP8(Type first, Type second, ArrayRef<Value> x,
+                               ArrayRef<Value> y, std::array<Value, 4> &sum) {
+  auto resultType = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  auto spell = [](Type element) {
+    return isa<Float8E4M3FNType>(element) ? "e4m3" : "e5m2";
+  };
+  std::string name = std::string("llvm.nvvm.mma.m16n8k32.row.col.f32.") +
+                     spell(first) + "." + spell(second) + ".f32";
+  SmallVector<Value> operands(x);
+  llvm::append_range(operands, y);
+  llvm::append_range(operands, sum);
+  Value result = LLVM::CallIntrinsicOp::create(b, loc, resultType,
+                                               b.getStringAttr(name), operands)
+                     .getResults();
+  for (int64_t i = 0; i < 4; ++i)
+    sum[i] = LLVM::ExtractValueOp::create(b, loc, result, i);
+}
+
+/// Both operands lie in buffers as they lie in memory. What a lane has of a
+/// fragment are four bytes at the same places as two numbers of 16 bits.
+LogicalResult NVVMLowering::lowerDotFP8(DotOp op) {
+  auto first = cast<BufType>(op.getA().getType());
+  auto second = cast<BufType>(op.getB().getType());
+  FragAttr frag = layoutOf(op.getResult()).getFrag();
+  if (!has(sm::MmaFP8) || first.getColumns() % kMmaKOfFP8 != 0)
+    return op.emitOpError("expected a target with mma.sync of FP8 and a "
+                          "multiple of 32 columns for a product of ")
+           << first.getElement() << " and " << second.getElement()
+           << ", but got " << chip.name.str() << " and " << first.getColumns()
+           << "; convert the first operand to f16";
+  int64_t repRows = frag.getRepRows(), repColumns = frag.getRepColumns();
+  int64_t pitch = first.getLayout().getPitch();
+  Sums sums = takeSums(op);
+  MatrixRows aRows = locateFirst(op, first), bRows = locateSecond(op, second);
+  for (int64_t step = 0; step < first.getColumns() / kMmaKOfFP8; ++step) {
+    SmallVector<SmallVector<Value>> firsts;
+    for (int64_t block = 0; block < repRows; ++block)
+      firsts.push_back(loadMatrices(aRows, 2 * step, block * 16 * pitch,
+                                    /*transpose=*/false));
+    for (int64_t column = 0; column < repColumns; column += 2) {
+      SmallVector<Value> words = loadMatrices(
+          bRows, 2 * step, column * kMmaN * second.getLayout().getPitch(),
+          /*transpose=*/false);
+      for (int64_t next = 0; next < 2 && column + next < repColumns; ++next)
+        for (int64_t block = 0; block < repRows; ++block)
+          multiplyFP8(first.getElement(), second.getElement(), firsts[block],
+                      ArrayRef<Value>(words).slice(2 * next, 2),
+                      sums[block * repColumns + column + next]);
+    }
+  }
+  giveSums(op, sums);
+  return success();
+}
+
 LogicalResult NVVMLowering::lowerDot(DotOp op) {
   auto second = dyn_cast<BufType>(op.getB().getType());
   ShapedTile a(op.getA().getType()), second_(op.getB().getType());
@@ -195,19 +253,23 @@ LogicalResult NVVMLowering::lowerDot(DotOp op) {
   auto isMultiplied = [](Type element) {
     return element.isF16() || element.isBF16() || element.isF32();
   };
-  if (!second || !isMultiplied(element) ||
+  bool ofCodes = isa<BufType>(op.getA().getType()) && isFP8(element) &&
+                 isFP8(second_.element);
+  if (!second || (!isMultiplied(element) && !ofCodes) ||
       (!isMultiplied(second_.element) && !isCode(second_.element)))
     return op.emitOpError("expected a product of f16, bf16 or f32 whose second "
                           "operand lies in a buffer, but got ")
            << op.getA().getType() << " and " << op.getB().getType();
   RegisterLayout layout = layoutOf(op.getResult());
-  if (isCode(second_.element) && !element.isF32())
+  if (isCode(second_.element) && !element.isF32() && !ofCodes)
     return lowerDotCodes(op);
   if (layout.getFrag().getAtom() != Atom::MmaC || !layout.overRows() ||
       layout.getFrag().getWarps() != warps)
     return op.emitOpError("expected a product whose rows all ")
            << warps << " warps share, in accumulators, but got "
            << op.getType();
+  if (ofCodes)
+    return lowerDotFP8(op);
   if (element.isF32() || element != second_.element ||
       (element.isBF16() && !has(sm::MmaBF16)))
     return lowerDotF32(op);

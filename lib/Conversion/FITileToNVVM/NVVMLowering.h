@@ -384,6 +384,8 @@ private:
   void giveSums(DotOp op, const Sums &sums);
   /// Adds the product of fragments of 16 rows and 8 columns over 16 of f16 or
   /// bf16.
+  void multiplyFP8(Type first, Type second, ArrayRef<Value> x,
+                   ArrayRef<Value> y, std::array<Value, 4> &sum);
   void multiplyHalves(Type element, ArrayRef<Value> x, ArrayRef<Value> y,
                       std::array<Value, 4> &sum);
   MatrixRows locateFirst(DotOp op, BufType type);
@@ -440,6 +442,7 @@ private:
   //===--- Products with codes (DotCodes.cpp) -----------------------------===//
 
   LogicalResult lowerDotCodes(DotOp op);
+  LogicalResult lowerDotFP8(DotOp op);
   /// The numbers of bytes 0 and 2, and of bytes 1 and 3, of a word of four
   /// codes, as words of two elements of f16 or bf16.
   std::pair<Value, Value> splitCodes(Value word, Type code, Type element);

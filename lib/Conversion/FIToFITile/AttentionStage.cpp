@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionStage.h"
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -200,7 +201,7 @@ FailureOr<SmallVector<Value>> AttentionStage::buildQuery(int64_t rows) {
 /// what a region has computed. Codes, times the scales of their blocks, are
 /// multiplied as numbers of the query's type where that holds them all.
 Type AttentionStage::productType(bool wantValues) {
-  Type query = op.getQueryType().getElementType();
+  Type query = getQueryNumbers(op);
   if (!wantValues && op.getPairing())
     return b.getF32Type();
   if (isQuantised(view, wantValues))

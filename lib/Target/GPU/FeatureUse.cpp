@@ -142,7 +142,8 @@ llvm::StringMap<uint64_t> fi::gpu::findFeatures(StringRef ptx) {
       std::tie(statement, line) = line.split(';');
       statement = statement.ltrim(" \t{");
       if (statement.starts_with("@"))
-        statement = statement.drop_until([](char c) { return c == ' '; }).ltrim();
+        statement =
+            statement.drop_until([](char c) { return c == ' '; }).ltrim();
       if (statement.empty() || !llvm::isLower(statement.front()))
         continue;
       auto [opcode, operands] = statement.split(' ');
@@ -214,8 +215,7 @@ KernelTraits::KernelTraits(tile::KernelOp kernel)
       seeView(cast<KVViewTypeInterface>(load.getView().getType()),
               load.getPart());
     } else if (auto kv = dyn_cast<tile::CopyKVOp>(op)) {
-      seeView(cast<KVViewTypeInterface>(kv.getView().getType()),
-              kv.getPart());
+      seeView(cast<KVViewTypeInterface>(kv.getView().getType()), kv.getPart());
       copy(kv.getTma());
     } else if (auto store = dyn_cast<tile::StoreRowsOp>(op)) {
       see(getElementTypeOrSelf(store.getTarget()), /*isRead=*/false);
@@ -233,8 +233,9 @@ KernelTraits::KernelTraits(tile::KernelOp kernel)
       hasMaxima |= reduce.getKind() == tile::ReduceKind::Max;
     }
     hasRoles |= isa<tile::RoleOp>(op);
-    hasStates |= isa<tile::StoreStateOp, tile::StoreMergedStateOp,
-                     tile::LoadStateOp>(op);
+    hasStates |=
+        isa<tile::StoreStateOp, tile::StoreMergedStateOp, tile::LoadStateOp>(
+            op);
     hasExponents |= isa<math::Exp2Op, math::ExpOp>(op);
     hasMaxima |= isa<arith::MaximumFOp, arith::MaxNumFOp, tile::BlockMaxOp>(op);
   });
@@ -415,7 +416,8 @@ private:
     case sm::Ldmatrix:
       if (traits.hasWarpgroups)
         return {"warpgroups read shared memory themselves"};
-      return {"operands are of 32 bits in shared memory, and ldmatrix moves 16"};
+      return {
+          "operands are of 32 bits in shared memory, and ldmatrix moves 16"};
     case sm::LdmatrixB8:
       if (!readsCodes())
         return idle("operands have 16 bits or more");
@@ -441,9 +443,8 @@ private:
       return {"all warps copy and multiply: without roles for warps copies are "
               "16 bytes of a lane each, by cp.async"};
     case sm::TmaGather4:
-      return traits.hasTensorCopies
-                 ? Reason{"boxes are of the rows of a page"}
-                 : Reason{"the kernel has no tensor copies"};
+      return traits.hasTensorCopies ? Reason{"boxes are of the rows of a page"}
+                                    : Reason{"the kernel has no tensor copies"};
     case sm::TmaMulticast:
       return {"there are no clusters"};
     case sm::Mbarrier:
@@ -502,13 +503,15 @@ private:
     case sm::TanhF16x2:
       if (!traits.hasExponents)
         return idle("the kernel has no hyperbolic tangents");
-      return {"functions are of f32, and a hyperbolic tangent is made of a power "
-              "of two"};
+      return {
+          "functions are of f32, and a hyperbolic tangent is made of a power "
+          "of two"};
     case sm::MaxNaN:
       if (!traits.hasMaxima)
         return idle("the kernel has no maxima");
-      return {"no row makes a NaN of numbers, and what is none need not be handed "
-              "on"};
+      return {
+          "no row makes a NaN of numbers, and what is none need not be handed "
+          "on"};
     case sm::Max3:
       if (!traits.hasMaxima)
         return idle("the kernel has no maxima");
@@ -526,7 +529,8 @@ private:
     default: // redux_f32
       if (!traits.hasMaxima)
         return idle("the kernel has no maxima");
-      return {"four lanes share a row, and the instruction reduces whole warps"};
+      return {
+          "four lanes share a row, and the instruction reduces whole warps"};
     }
   }
 
@@ -576,8 +580,7 @@ std::string fi::gpu::setFeatures(tile::PackageOp package,
   std::string text;
   llvm::raw_string_ostream os(text);
   // By reason and feature, the kernels.
-  llvm::MapVector<UnusedKey,
-                  llvm::MapVector<StringRef, SmallVector<StringRef>>>
+  llvm::MapVector<UnusedKey, llvm::MapVector<StringRef, SmallVector<StringRef>>>
       byReason;
   for (const KernelAtLevel2 &kernel : kernels) {
     // Some are part of others by now.

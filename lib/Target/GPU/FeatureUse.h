@@ -55,7 +55,8 @@ struct UnusedFeature {
   bool isIdle;
 };
 
-/// A kernel at level 2, by its name, while there is the context of its schedule.
+/// A kernel at level 2, by its name, while there is the context of its
+/// schedule.
 struct KernelAtLevel2 {
   std::string name;
   ScheduleAttr schedule;

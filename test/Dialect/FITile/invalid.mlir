@@ -378,7 +378,7 @@ fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
 fi_tile.kernel @k(%w: !fi_tile.work) schedule(#s) {
   %a = arith.constant dense<0.0> : tensor<2x8xf32>
   %b = arith.constant dense<0.0> : tensor<2x8xbf16>
-  // expected-error @below {{'fi_tile.dot' op expected operands of one element type, or of f16, bf16 and f32 where the second one lies in a buffer, which may be of f8E4M3FN, f8E5M2 or i8 where the first is of f16 or bf16, and a result of f32, but got 'tensor<2x8xf32>', 'tensor<2x8xbf16>' and 'tensor<2x2xf32>' [TILE9]}}
+  // expected-error @below {{'fi_tile.dot' op expected operands of one element type, or of f16, bf16 and f32 where the second one lies in a buffer, which may be of f8E4M3FN, f8E5M2 or i8 where the first is of f16 or bf16, or both in buffers, of f8E4M3FN or f8E5M2, with a transposed second one, and a result of f32, but got 'tensor<2x8xf32>', 'tensor<2x8xbf16>' and 'tensor<2x2xf32>' [TILE9]}}
   %0 = fi_tile.dot %a, %b transpose : tensor<2x8xf32>, tensor<2x8xbf16> -> tensor<2x2xf32>
   fi_tile.return
 }

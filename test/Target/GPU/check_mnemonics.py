@@ -110,6 +110,13 @@ fi.program @attention plan(%qi: !ix, %ki: !ix, %pages: !ix, %last: !ix)
 """
 
 
+def attention_fp8():
+    """Queries and keys of FP8."""
+    text = attention("bf16", "f8E4M3FN").replace("!q = tensor<?x8x64xbf16>",
+                                                 "!q = tensor<?x8x64xf8E4M3FN>\n!o = tensor<?x8x64xbf16>")
+    return text.replace("-> (!q)", "-> (!o)").replace("-> !q", "-> !o").replace("%o : !q", "%o : !o")
+
+
 def of_rows(op, element, inputs, result):
     """One op on rows of a tensor of its own."""
     arguments = "".join(f", %{name}: {kind}" for name, kind in inputs)
@@ -168,6 +175,7 @@ PROGRAMS = {
     "attention_f32": attention("f32"),
     "attention_f16_f8E4M3FN": attention("f16", "f8E4M3FN"),
     "attention_bf16_i8": attention("bf16", "i8"),
+    "attention_f8E4M3FN": attention_fp8(),
     "attention_f16_nvfp4": attention("f16", "nvfp4"),
     "merge_f16": MERGE,
     "append_bf16_f8E4M3FN": append(F8, "memref<?x16x2x64xf8E4M3FN>", [("ks", "f32"), ("vs", "f32")]),

@@ -11,7 +11,7 @@
 
 #include "ScalarRegions.h"
 #include "Shapes.h"
-#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -22,6 +22,11 @@ using namespace fi;
 //===----------------------------------------------------------------------===//
 // Regions
 //===----------------------------------------------------------------------===//
+
+Type fi::getQueryNumbers(AttentionOp op) {
+  Type element = op.getQueryType().getElementType();
+  return isFP8(element) ? Float16Type::get(op.getContext()) : element;
+}
 
 SmallVector<Value> AttentionOp::getQueryParts() {
   SmallVector<Value> parts = {getQuery()};

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fi/Dialect/FI/IR/FI.h"
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FI/Transforms/Passes.h"
 #include "fi/Target/RegisterModel.h"
@@ -110,8 +110,7 @@ bool hasRegisters(AttentionOp op, const sm::Target *chip, int64_t rows,
 
 /// Whether the query's type is one that products of the target do not take.
 bool isWidened(AttentionOp op) {
-  return op.getQueryType().getElementType().isBF16() &&
-         !hasFeature(op, sm::MmaBF16);
+  return getQueryNumbers(op).isBF16() && !hasFeature(op, sm::MmaBF16);
 }
 
 /// Whether products of queries and keys, or of weights and values, are of f32:
@@ -119,11 +118,20 @@ bool isWidened(AttentionOp op) {
 /// multiply.
 bool multipliesF32(AttentionOp op) {
   auto view = op.getViewType();
-  Type query = op.getQueryType().getElementType();
+  Type query = getQueryNumbers(op);
   return op.getPairing() || query.isF32() || view.getValueType().isF32() ||
          isWidened(op) || exceedsRange(view, false, query) ||
          exceedsRange(view, true, query) ||
          (query != view.getKeyType() && !isQuantised(view, false));
+}
+
+/// Whether tensor cores multiply the codes of queries and keys.
+bool multipliesFP8(AttentionOp op) {
+  auto view = op.getViewType();
+  int64_t tail = view.getTailDim();
+  return isFP8(op.getQueryType().getElementType()) &&
+         isFP8(view.getKeyType()) && !op.getPairing() && tail % 32 == 0 &&
+         view.getKeyDim() % 32 == 0 && hasFeature(op, sm::FastMmaFP8);
 }
 
 /// The buffers of a body in shared memory, by the bytes of their rows: those of
@@ -137,9 +145,11 @@ struct SharedRows {
 SharedRows getSharedRows(AttentionOp op) {
   auto view = op.getViewType();
   SharedRows rows;
-  Type query = op.getQueryType().getElementType();
+  Type query = getQueryNumbers(op),
+       inMemory = op.getQueryType().getElementType();
   int64_t queryBits = query.getIntOrFloatBitWidth();
   int64_t tail = view.getTailDim();
+  bool multipliesFP8 = ::multipliesFP8(op);
   auto add = [](SmallVectorImpl<int64_t> &to, int64_t dim, int64_t bits) {
     if (dim)
       to.push_back(getSharedPitch(dim, bits));
@@ -148,7 +158,9 @@ SharedRows getSharedRows(AttentionOp op) {
   bool hasOwnScales = per == Granularity::Page || per == Granularity::Token;
   int64_t keyBits = view.getKeyType().getIntOrFloatBitWidth();
   for (int64_t dim : {view.getKeyDim() - tail, tail}) {
-    add(rows.queries, dim, queryBits);
+    add(rows.queries, dim, inMemory.getIntOrFloatBitWidth());
+    if (query != inMemory && !multipliesFP8 && !op.getPairing())
+      add(rows.queries, dim, multipliesF32(op) ? 32 : queryBits);
     add(rows.stagedKeys, dim, keyBits);
   }
   bool isShared = view.sharesValues() && !hasOwnScales &&

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "fi/Dialect/FITile/IR/FITile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -507,13 +508,19 @@ LogicalResult DotOp::verify() {
     return element.isF16() || element.isBF16() || element.isF32();
   };
   bool isConverted = isByteCode(b.element) && !a.element.isF32();
-  bool inBuffers = isa<BufType>(getB().getType()) && isMultiplied(a.element) &&
-                   (isMultiplied(b.element) || isConverted);
-  if ((a.element != b.element && !inBuffers) || !c.getElementType().isF32())
+  bool ofCodes = isa<BufType>(getA().getType()) && isFP8(a.element) &&
+                 isFP8(b.element) && getTranspose();
+  bool inBuffers = isa<BufType>(getB().getType()) &&
+                   (ofCodes || (isMultiplied(a.element) &&
+                                (isMultiplied(b.element) || isConverted)));
+  bool isAlike = a.element == b.element && (!isFP8(a.element) || ofCodes);
+  if ((!isAlike && !inBuffers) || !c.getElementType().isF32())
     return emitOpError("expected operands of one element type, or of f16, bf16 "
                        "and f32 where the second one lies in a buffer, which "
                        "may be of f8E4M3FN, f8E5M2 or i8 where the first is of "
-                       "f16 or bf16, and a result of f32, but got ")
+                       "f16 or bf16, or both in buffers, of f8E4M3FN or "
+                       "f8E5M2, with a transposed second one, and a result of "
+                       "f32, but got ")
            << getA().getType() << ", " << getB().getType() << " and " << c
            << " [TILE9]";
   return success();

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fi/Dialect/FI/IR/FP8.h"
 #include "fi/Dialect/FI/IR/Features.h"
 #include "fi/Dialect/FITile/IR/Layouts.h"
 #include "fi/Dialect/FITile/Transforms/Passes.h"
@@ -51,7 +52,7 @@ struct PlaceOperandsPass
           loads.insert(def);
           // Codes that no product takes are converted where they are staged.
           if (isCode(elementInMemory(def))) {
-            if (takesCodes(operand))
+            if (multipliesFP8(dot) || takesCodes(operand))
               asCodes.insert(&operand);
             else
               computed.push_back(&operand);
@@ -129,6 +130,20 @@ private:
     while (parent && !isa<ForKeysOp, scf::ForOp>(parent))
       parent = parent->getParentOp();
     return parent;
+  }
+
+  /// Whether tensor cores take the numbers of both operands as they lie in
+  /// memory, and faster than if they were converted.
+  static bool multipliesFP8(DotOp dot) {
+    auto a = dyn_cast<RankedTensorType>(dot.getA().getType());
+    Operation *rows = dot.getA().getDefiningOp(),
+              *keys = dot.getB().getDefiningOp();
+    constexpr int64_t kDepth = 32;
+    return a && a.getElementType().isF16() && a.getDimSize(1) % kDepth == 0 &&
+           dot.getTranspose() && isa_and_nonnull<LoadRowsOp>(rows) &&
+           !isTable(rows) && isa_and_nonnull<LoadKVOp>(keys) &&
+           isFP8(elementInMemory(rows)) && isFP8(elementInMemory(keys)) &&
+           hasFeature(dot, sm::FastMmaFP8);
   }
 
   /// Whether a product converts the codes that a buffer holds: those of keys

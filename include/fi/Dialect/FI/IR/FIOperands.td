@@ -22,6 +22,11 @@ def FI_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
 def FI_Rows : AnyTypeOf<[RankedTensorOf<[F32, F16, BF16]>,
                          MemRefOf<[F32, F16, BF16]>],
                         "tensor or memref of f32, f16 or bf16">;
+// Those of a query: numbers of FP8 have their scale in that of the scores.
+def FI_QueryRows : AnyTypeOf<[
+    RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2]>,
+    MemRefOf<[F32, F16, BF16, F8E4M3FN, F8E5M2]>],
+    "tensor or memref of f32, f16, bf16, f8E4M3FN or f8E5M2">;
 // What a pool of keys or values holds.
 def FI_Pool : AnyTypeOf<[
     RankedTensorOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8]>,

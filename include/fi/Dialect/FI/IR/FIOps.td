@@ -265,7 +265,7 @@ def FI_AttentionOp : FI_Op<"attention", [
     ```
   }];
   let arguments = (ins
-      FI_Rows:$query,
+      FI_QueryRows:$query,
       Optional<FI_Table>:$rows,
       FI_AnyKVView:$view,
       Optional<FI_Table>:$positions,
@@ -274,7 +274,7 @@ def FI_AttentionOp : FI_Op<"attention", [
       Optional<AnyTypeOf<[RankedTensorOf<[F32]>, MemRefOf<[F32]>]>>:$sink,
       Variadic<FI_Capture>:$captures,
       Variadic<FI_Rows>:$outs,
-      Optional<FI_Rows>:$queryTail,
+      Optional<FI_QueryRows>:$queryTail,
       OptionalAttr<F32Attr>:$scale,
       FI_NormaliserAttrInterface:$normaliser,
       OptionalAttr<FI_ScoreAttrInterface>:$scoreAttr,

@@ -488,7 +488,8 @@ def FITile_DotOp : FITile_Op<"dot", [
     four warps multiply together (wgmma), and buffers have panels. If their types
     differ, both are f16, bf16 or f32 there, and are multiplied in f32; or `b` is of
     f8E4M3FN, f8E5M2 or i8, and its numbers are converted to the type of `a`, f16 or
-    bf16, which holds them all.
+    bf16, which holds them all. Both may be of f8E4M3FN or f8E5M2, with `transpose`: tensor
+    cores multiply them as they are.
 
     Example: `%s = fi_tile.dot %q, %k transpose : tensor<128x64xf32>, tensor<64x64xf32> -> tensor<128x64xf32>`
   }];
