@@ -118,7 +118,9 @@ public:
         results.size() == m.results.size())
       find(m);
     if (waits())
-      FI_TRY(checkStream());
+      FI_TRY(checkNotCaptured(device, stream,
+                              "some tensors of the function lie in the host's "
+                              "memory; have them all in the device's"));
     size_t workspace = fi_plan_workspace_bytes(&plan);
     FI_TRY(scratch.reserve(place(alignUp(workspace))));
     FI_TRY(copyIn());
@@ -171,21 +173,6 @@ private:
       return;
     ranges.push_back(range);
     moved.push_back(&tensor);
-  }
-
-  /// Waiting for a stream ends its capture.
-  fi_status checkStream() const {
-    const fi_driver &driver = *device.driver;
-    int32_t capturing = 0;
-    if (int result = driver.stream_capturing(driver.self, stream, &capturing))
-      return deviceFailed(device, result, "run: stream");
-    if (!capturing)
-      return FI_OK;
-    return fail(FI_INVALID_RUN,
-                "run: stream: expected one that is not being captured, because "
-                "some tensors of the function lie in the host's memory; have "
-                "them all in memory of device %d",
-                device.ordinal);
   }
 
   /// From `at` on; returns the end.

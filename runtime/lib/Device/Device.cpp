@@ -95,6 +95,20 @@ fi_status openDevice(const fi_driver *driver, int32_t ordinal,
   return FI_OK;
 }
 
+fi_status checkNotCaptured(const fi_device &device, void *stream,
+                           const char *because) {
+  const fi_driver &driver = *device.driver;
+  int32_t capturing = 0;
+  if (int result = driver.stream_capturing(driver.self, stream, &capturing))
+    return deviceFailed(device, result, "run: stream");
+  if (!capturing)
+    return FI_OK;
+  return fail(FI_INVALID_RUN,
+              "run: stream: expected a stream that is not being captured, "
+              "because %s",
+              because);
+}
+
 bool isDeviceMemory(fi_device &device, const void *pointer, std::string &why) {
   uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   // Fibonacci hashing; the low bits of allocations are 0.

@@ -48,6 +48,11 @@ fi_status statusOf(int result);
 /// Fails with `doing`, the device and what the driver says.
 fi_status deviceFailed(const fi_device &device, int result, const char *doing);
 
+/// Fails if a stream of the current context is being captured, which a run that
+/// waits for it would end.
+fi_status checkNotCaptured(const fi_device &device, void *stream,
+                           const char *because);
+
 /// Makes the device's context current while it lives.
 class InContext {
 public:

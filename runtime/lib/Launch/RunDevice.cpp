@@ -88,19 +88,6 @@ fi_status checkAllOnDevice(const fi_plan &plan, const fi_value *values,
   return FI_OK;
 }
 
-fi_status checkNotCaptured(const fi_device &device, void *stream) {
-  const fi_driver &driver = *device.driver;
-  int32_t capturing = 0;
-  if (int result = driver.stream_capturing(driver.self, stream, &capturing))
-    return deviceFailed(device, result, "run: stream");
-  if (!capturing)
-    return FI_OK;
-  return fail(FI_INVALID_RUN,
-              "run: stream: expected a stream that is not being captured, "
-              "because the plan is checked and waits for its launches; plan "
-              "with options.checked 0");
-}
-
 class DeviceRun {
 public:
   DeviceRun(const fi_plan &plan, const fi_value *values,
@@ -295,7 +282,9 @@ fi_status runPlanOnDevice(fi_plan *plan, uint64_t generation,
           driver.stream_check(driver.self, plan->device->context, stream))
     return deviceFailed(*plan->device, result, "run: stream");
   if (plan->options.checked)
-    FI_TRY(checkNotCaptured(*plan->device, stream));
+    FI_TRY(checkNotCaptured(*plan->device, stream,
+                            "the plan is checked and waits for its launches; "
+                            "plan with options.checked 0"));
   FI_TRY(checkFaults(*plan));
   return DeviceRun(*plan, values, results, static_cast<char *>(workspace))
       .launchAll(stream);

@@ -446,7 +446,8 @@ TEST_F(DeviceCall, FailuresAreSentences) {
   run(planned);
   ASSERT_EQ(failures.sentences.size(), std::size(expected) + 1);
   EXPECT_NE(
-      failures.sentences.back().find("expected one that is not being captured"),
+      failures.sentences.back().find(
+          "expected a stream that is not being captured, because some tensors"),
       std::string::npos)
       << failures.sentences.back();
   fi_call_release(planned);
