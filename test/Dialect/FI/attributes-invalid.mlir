@@ -127,6 +127,11 @@ func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 
 
 // -----
 
+// expected-error @+1 {{expected 'load_warps' of 0 or such that there are at most 32 warps in all, but got 9223372036854775807 beside 4 x 1 [SCH1]}}
+func.func private @f() attributes {a = #fi.schedule<tile_rows = 64, tile_keys = 16, warps = 4, load_warps = 9223372036854775807, wgmma = 1>}
+
+// -----
+
 // expected-error @+1 {{expected 'load_warps' without groups of warps that copy for themselves ('key_warps'), but got 4 and 2 [SCH1]}}
 func.func private @f() attributes {a = #fi.schedule<tile_rows = 16, tile_keys = 16, warps = 8, key_warps = 2, load_warps = 4>}
 

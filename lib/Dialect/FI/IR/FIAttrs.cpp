@@ -358,7 +358,7 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     if (warps * keyWarps > 32)
       return emitError() << "expected at most 32 warps in all, but got "
                          << warps << " x " << keyWarps << " [SCH1]";
-    if (loadWarps < 0 || warps * keyWarps + loadWarps > 32)
+    if (loadWarps < 0 || loadWarps > 32 - warps * keyWarps)
       return emitError() << "expected 'load_warps' of 0 or such that there are "
                             "at most 32 warps in all, but got "
                          << loadWarps << " beside " << warps << " x "
