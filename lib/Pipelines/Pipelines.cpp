@@ -95,6 +95,7 @@ void fi::buildPlacePipeline(OpPassManager &pm,
   kernels.addPass(tile::createFITileAllocate(allocate));
   kernels.addPass(tile::createFITileCheckAsync());
   kernels.addPass(tile::createFITileEstimateRegisters());
+  kernels.addPass(tile::createFITileOverlapLaunches());
   // Where nothing is decided any more: in profile builds as in all others.
   kernels.addPass(tile::createFITileMark());
 }

@@ -117,14 +117,16 @@ void NVVMLowering::copyRows(
       b.setInsertionPointToStart(branch.thenBlock());
     }
     Value target;
-    if (even && first) {
+    if (isFetched) {
+      // Nothing comes to shared memory.
+    } else if (even && first) {
       target = first;
     } else {
       target = sharedPointerAt(arith::AddIOp::create(b, loc, buffer, place));
       if (even)
         first = target;
     }
-    if (even && turn > 0) {
+    if (target && even && turn > 0) {
       auto distance =
           static_cast<int32_t>(turn * chunks.rowsPerTurn * layout.getPitch());
       target = LLVM::GEPOp::create(b, loc, sharedPointer, b.getI8Type(), target,
@@ -139,6 +141,16 @@ void NVVMLowering::copyRows(
     }
     Value bytes = arith::MulIOp::create(b, loc, column, i32(chunks.bytes));
     Value source = pointerTo(row, turn, fromI32(bytes));
+    if (isFetched) {
+      constexpr int64_t kLine = 128;
+      Value begins =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                binary(arith::RemUIOp(), bytes, kLine), i32(0));
+      instruct(
+          "@$1 prefetch.global.L2 [$0];", "l,b",
+          ValueRange{source, arith::AndIOp::create(b, loc, begins, isFetched)});
+      continue;
+    }
     if (!has(sm::CpAsync)) {
       Value words = loadChunk(chunks, source, size);
       if (isPartial)
@@ -292,8 +304,18 @@ LogicalResult NVVMLowering::lowerCopyKV(CopyKVOp op) {
   return success();
 }
 
-void NVVMLowering::copyKV(CopyKVOp op, BufType type, Value buffer,
-                          Value firstRow, ArrayRef<Value> entriesOfRows) {
+/// The same addresses as those of the copies, of which a line of the cache is
+/// asked for by its first chunk.
+LogicalResult NVVMLowering::lowerPrefetchKV(PrefetchKVOp op) {
+  isFetched = scalar(op.getValid());
+  copyKV(op, op.getEntries().getType().getBuffer(), i32(0), i32(0), {});
+  isFetched = Value();
+  return success();
+}
+
+template <typename OpT>
+void NVVMLowering::copyKV(OpT op, BufType type, Value buffer, Value firstRow,
+                          ArrayRef<Value> entriesOfRows) {
   auto viewType = cast<KVViewTypeInterface>(op.getView().getType());
   const Argument &pool = poolOf(op.getView(), op.getPart());
   OpBuilder::InsertionGuard guard(b);

@@ -289,6 +289,7 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](CopyRowsOp op) { return lowerCopyRows(op); })
       .Case([&](CopyKVOp op) { return lowerCopyKV(op); })
       .Case([&](LocateOp op) { return lowerLocate(op); })
+      .Case([&](PrefetchKVOp op) { return lowerPrefetchKV(op); })
       .Case([&](ReadOp op) { return lowerRead(op); })
       .Case([&](WriteOp op) { return lowerWrite(op); })
       .Case([&](ColumnsOp op) { return lowerColumns(op); })
@@ -300,6 +301,15 @@ LogicalResult NVVMLowering::lowerOp(Operation *op) {
       .Case([&](AwaitOp op) { return lowerAwait(op); })
       .Case([&](ArriveOp op) { return lowerArrive(op); })
       .Case([&](MarkOp op) { return lowerMark(op); })
+      .Case([&](LaunchNextOp op) -> LogicalResult {
+        instruct("griddepcontrol.launch_dependents;", "", {});
+        return success();
+      })
+      .Case([&](AwaitLaunchesOp op) -> LogicalResult {
+        // As text: LLVM's intrinsic lets loads pass.
+        instruct("griddepcontrol.wait;", "~{memory}", {});
+        return success();
+      })
       .Case([&](NVVM::FenceProxyOp op) -> LogicalResult {
         b.clone(*op);
         return success();
@@ -677,6 +687,11 @@ static DictionaryAttr launchOf(KernelOp kernel, ArrayRef<Attribute> tensorMaps,
       b.getNamedAttr("threads", b.getI64IntegerAttr(countThreads(kernel)))};
   if (isChecked(kernel))
     entries.push_back(b.getNamedAttr("faults", b.getBoolAttr(true)));
+  bool waits =
+      kernel.walk([](AwaitLaunchesOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (waits)
+    entries.push_back(b.getNamedAttr("overlaps", b.getBoolAttr(true)));
   if (marks)
     entries.push_back(b.getNamedAttr("profile", marks));
   if (!tensorMaps.empty())

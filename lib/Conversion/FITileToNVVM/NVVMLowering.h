@@ -332,7 +332,8 @@ private:
   /// Copies the rows of a part of a buffer, from `firstRow` (i32) of it on, by
   /// threads. `entries`, if any, are those of a page table for all rows: lane
   /// `l` has those of each row whose number is `l` modulo the lanes.
-  void copyKV(CopyKVOp op, BufType type, Value buffer, Value firstRow,
+  template <typename OpT>
+  void copyKV(OpT op, BufType type, Value buffer, Value firstRow,
               ArrayRef<Value> entries);
 
   //===--- Tensor copies (TensorCopy.cpp)
@@ -346,6 +347,7 @@ private:
     Value parameter;
   };
   Value tensorMap(unsigned argument, ArrayRef<int64_t> box);
+  LogicalResult lowerPrefetchKV(PrefetchKVOp op);
   LogicalResult copyRowsByBoxes(CopyRowsOp op);
   /// Only tiles that have no keys beyond the request's last.
   LogicalResult copyKVByBoxes(CopyKVOp op);
@@ -540,6 +542,8 @@ private:
   int64_t roleNumber = 0;
   /// Whether it copies. Each of its warps fills buffers of its own.
   bool isCopying = false;
+  /// Whether copies only fetch: the condition of an item's tile to be there.
+  Value isFetched;
   /// What a warp has to do to fill a channel's next buffer: to wait for it and
   /// to copy. It does so where the buffer is committed.
   llvm::MapVector<Value, llvm::SmallVector<Operation *>> filling;

@@ -137,8 +137,8 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
             "is for groups of warps of a GPU: it has no lowering for a CPU");
       })
       // Threads of a CPU have no log of time stamps.
-      .Case<MarkOp, tile::YieldOp, tile::ReturnOp, scf::YieldOp>(
-          [](Operation *) { return success(); })
+      .Case<MarkOp, LaunchNextOp, AwaitLaunchesOp, PrefetchKVOp, tile::YieldOp,
+            tile::ReturnOp, scf::YieldOp>([](Operation *) { return success(); })
       .Default([&](Operation *op) -> LogicalResult {
         bool onScalars =
             llvm::all_of(op->getOperands(),

@@ -149,7 +149,9 @@ llvm::Expected<bool> fi::tile::evaluateGroup(Operation *op, Strand &strand) {
   } else if (auto arrive = dyn_cast<ArriveLastOp>(op)) {
     // Pieces are merged by the plan's own launch here.
     strand.set(arrive, makeIntegers({0}));
-  } else if (!isa<ShareStateOp, MarkOp>(op)) { // nobody looks at the time
+  } else if (!isa<ShareStateOp, MarkOp, LaunchNextOp, AwaitLaunchesOp,
+                  PrefetchKVOp>(op)) {
+    // Of those nobody looks at the time, and launches follow one another.
     return false;
   }
   return true;

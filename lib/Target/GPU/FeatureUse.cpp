@@ -325,7 +325,7 @@ public:
                                        "keys, in global memory"}
                               : Reason{"CTAs share nothing"};
     case sm::Griddepcontrol:
-      return {"launches do not overlap"};
+      return {"the kernel does not wait for launches in front of it itself"};
     case sm::Global256:
       return traits.hasCopies
                  ? Reason{"tiles are copied asynchronously, 16 bytes at a time"}

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define FI_DRIVER_VERSION 3
+#define FI_DRIVER_VERSION 4
 
 typedef enum fi_driver_result {
   FI_DRIVER_OK = 0,
@@ -99,6 +99,9 @@ typedef struct fi_driver_launch {
   /* The parameters: so many of 8 bytes, and so many tensor maps behind them,
    * which begin at a multiple of 64 bytes. */
   uint32_t slots, tensor_maps;
+  /* 1: it may begin while the launch in front of it in the stream ends, for
+   * which it waits itself; drivers that cannot do so begin it behind. */
+  int32_t overlaps;
 } fi_driver_launch;
 
 /* What is known of the calling thread's last failure. */
@@ -114,7 +117,8 @@ typedef enum fi_driver_code {
 } fi_driver_code;
 
 typedef struct fi_driver {
-  int32_t version; /* FI_DRIVER_VERSION */
+  int32_t version;          /* FI_DRIVER_VERSION */
+  int32_t launches_overlap; /* 1: `overlaps` of launches counts */
   const char *name;
   void *self;
 

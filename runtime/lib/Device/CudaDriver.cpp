@@ -127,6 +127,24 @@ bool isAsynchronous(Result result) {
          (result >= 714 && result <= 719);
 }
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int32_t which;
+  char pad[4];
+  union {
+    int32_t number;
+    char room[64];
+  } value;
+};
+static_assert(sizeof(LaunchAttribute) == 72, "as in cuda.h");
+
+struct LaunchConfig {
+  uint32_t grid[3], block[3], shared;
+  void *stream;
+  LaunchAttribute *attributes;
+  uint32_t count;
+};
+
 struct Cuda {
 #define FI_DECLARE(member, symbol, parameters) Result(*member) parameters;
   FI_CUDA_FUNCTIONS(FI_DECLARE)
@@ -135,6 +153,8 @@ struct Cuda {
                                    const uint64_t *, const uint64_t *,
                                    const uint32_t *, const uint32_t *, int, int,
                                    int, int) = nullptr;
+  Result (*cuLaunchKernelEx)(const LaunchConfig *, void *, void **,
+                             void **) = nullptr;
   int version = 0; // 12040: CUDA 12.4
   fi_driver table = {};
   std::string why; // it cannot be used; else empty
@@ -142,6 +162,26 @@ struct Cuda {
   Cuda();
 
   static Cuda &of(void *self) { return *static_cast<Cuda *>(self); }
+
+  Result launch(void *function, const fi_driver_launch &launch, void **params,
+                void **extra) const {
+    if (!launch.overlaps || !table.launches_overlap)
+      return cuLaunchKernel(function, launch.grid[0], launch.grid[1],
+                            launch.grid[2], launch.block[0], launch.block[1],
+                            launch.block[2], launch.shared, launch.stream,
+                            params, extra);
+    constexpr int32_t programmaticStreamSerialization = 6;
+    LaunchAttribute attribute = {};
+    attribute.which = programmaticStreamSerialization;
+    attribute.value.number = 1;
+    LaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]},
+                           {launch.block[0], launch.block[1], launch.block[2]},
+                           launch.shared,
+                           launch.stream,
+                           &attribute,
+                           1};
+    return cuLaunchKernelEx(&config, function, params, extra);
+  }
 
   /// Remembers the text of a failure by its name.
   int done(Result result) const {
@@ -526,20 +566,14 @@ int launchKernel(void *self, void *function, const fi_driver_launch *launch) {
                  launch->tensor_maps * FI_DRIVER_TENSOR_MAP_BYTES;
     for (uint32_t i = 0; i < launch->tensor_maps; ++i)
       each[launch->slots + i] = maps + i * FI_DRIVER_TENSOR_MAP_BYTES;
-    return cuda.done(cuda.cuLaunchKernel(
-        function, launch->grid[0], launch->grid[1], launch->grid[2],
-        launch->block[0], launch->block[1], launch->block[2], launch->shared,
-        launch->stream, each, nullptr));
+    return cuda.done(cuda.launch(function, *launch, each, nullptr));
   }
   size_t bytes = launch->param_bytes;
   void *extra[] = {reinterpret_cast<void *>(1), // the buffer
                    const_cast<void *>(launch->params),
                    reinterpret_cast<void *>(2), // its size
                    &bytes, nullptr};
-  return cuda.done(cuda.cuLaunchKernel(
-      function, launch->grid[0], launch->grid[1], launch->grid[2],
-      launch->block[0], launch->block[1], launch->block[2], launch->shared,
-      launch->stream, nullptr, extra));
+  return cuda.done(cuda.launch(function, *launch, nullptr, extra));
 }
 
 void lastFault(void *, fi_driver_fault *fault) {
@@ -605,6 +639,8 @@ Cuda::Cuda() {
   // Of CUDA 12.0: only some kernels ask for it.
   cuTensorMapEncodeTiled = reinterpret_cast<decltype(cuTensorMapEncodeTiled)>(
       dlsym(library, "cuTensorMapEncodeTiled"));
+  cuLaunchKernelEx = reinterpret_cast<decltype(cuLaunchKernelEx)>(
+      dlsym(library, "cuLaunchKernelEx"));
   if (missing) {
     why = std::string("the CUDA driver is too old: '") + path +
           "' has no function '" + missing +
@@ -631,6 +667,10 @@ Cuda::Cuda() {
                   version / 1000, version % 1000 / 10);
     why = text;
   }
+  // CUDA graphs keep the overlap since 12.3.
+  const char *wanted = std::getenv("FI_OVERLAP_LAUNCHES");
+  table.launches_overlap = cuLaunchKernelEx && version >= 12030 &&
+                           !(wanted && std::string(wanted) == "0");
 }
 
 } // namespace

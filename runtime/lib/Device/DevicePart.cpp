@@ -182,6 +182,7 @@ fi_status DevicePart::build(const Manifest &manifest, const Module &module,
     made.stage = launch.stage;
     made.launch = int32_t(l);
     made.states = launch.slots > 0;
+    made.overlaps = shape.overlaps;
     made.maps = shape.tensorMaps.data();
     made.mapCount = uint32_t(shape.tensorMaps.size());
     made.tail.items =

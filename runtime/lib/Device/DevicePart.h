@@ -40,7 +40,7 @@ struct DeviceLaunch {
   uint32_t grid, threads, shared;
   int32_t stage;
   int32_t launch; // index into WorkLists::launches
-  bool states;
+  bool states, overlaps;
   LaunchTail tail;
   fi_fault_log *log; // of a checked kernel, else null
   char *marks;       // of a profiled kernel: its log on the device, else null

@@ -128,6 +128,7 @@ public:
       made.grid[0] = launch.grid;
       made.block[0] = launch.threads;
       made.shared = launch.shared;
+      made.overlaps = launch.overlaps;
       made.param_bytes = log * sizeof(int64_t);
       if (int result = driver.launch(driver.self, launch.function, &made))
         return launchFailed(plan, launch, result, /*waited=*/false);

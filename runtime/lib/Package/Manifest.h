@@ -152,6 +152,8 @@ struct LaunchShape {
   bool persistent = false;
   /// It passes over items without rows, as graph-safe plans have them.
   bool emptyItems = false;
+  /// It waits for the launch in front of it itself, and may begin before.
+  bool overlaps = false;
   /// It is checked: it has the log of faults as a parameter.
   bool faults = false;
   /// It has the log of time stamps as a parameter after that.

@@ -95,6 +95,8 @@ LaunchShape readLaunch(const JsonReader &json, const Manifest &m,
   }
   if (!json.get("empty_items").isNull())
     launch.emptyItems = json.get("empty_items").boolean();
+  if (!json.get("overlaps").isNull())
+    launch.overlaps = json.get("overlaps").boolean();
   if (!json.get("faults").isNull())
     launch.faults = json.get("faults").boolean();
   if (!json.get("profile").isNull())

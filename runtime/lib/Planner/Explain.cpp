@@ -97,7 +97,8 @@ void explainAttention(std::string &text, const Stage &stage,
 
 /// How a kernel of a device is launched, and what it needs.
 void explainLaunch(std::string &text, const Stage &stage,
-                   const StageKernels &kernels, const Launch &launch) {
+                   const StageKernels &kernels, const Launch &launch,
+                   bool overlaps) {
   bool merge = launch.merge != none;
   const LaunchShape &shape = merge ? stage.merges[launch.merge].launch
                                    : stage.bodies[launch.body].launch;
@@ -111,6 +112,11 @@ void explainLaunch(std::string &text, const Stage &stage,
          shape.persistent ? "persistent" : "one for each item",
          kernel.ctasPerSM, kernel.info.registers,
          shape.shared + kernel.info.shared, kernel.info.local);
+  if (shape.overlaps)
+    append(text, "    %s\n",
+           overlaps ? "begins while the launch in front of it ends"
+                    : "begins behind the launch in front of it: the driver is "
+                      "older than CUDA 12.3, or FI_OVERLAP_LAUNCHES is 0");
 }
 
 std::string listed(const std::vector<std::string> &names) {
@@ -241,7 +247,8 @@ std::string explainPlan(const fi_plan &plan) {
         append(text, ", %" PRId64 " state slots", launch.slots);
       text += "\n";
       if (plan.device && launch.capacity) {
-        explainLaunch(text, stage, plan.module->stages[s], launch);
+        explainLaunch(text, stage, plan.module->stages[s], launch,
+                      plan.device->driver->launches_overlap);
         launched.push_back(symbolOf(m, launch));
       }
     }

@@ -291,4 +291,43 @@ TEST(Cuda, TensorMaps) {
   EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "", describeAndLaunch), "described");
 }
 
+/// How launches that may begin early are made.
+std::string launchEarly() {
+  const fi_driver *driver = nullptr;
+  if (fi_cuda_driver(&driver) != FI_OK)
+    return fi_last_error();
+  uint64_t params[4] = {};
+  fi_driver_launch launch = {};
+  for (uint32_t *size : {launch.grid, launch.block})
+    size[0] = size[1] = size[2] = 1;
+  launch.params = params;
+  // One by one, so that the fake looks for no function.
+  launch.param_bytes = sizeof(params);
+  launch.slots = 1;
+  launch.tensor_maps = 1;
+  void *fake = dlopen(FI_FAKE_CUDA_LIBRARY, RTLD_NOW);
+  const int &count = *static_cast<int *>(dlsym(fake, "fake_cuda_overlaps"));
+  std::string said = driver->launches_overlap ? "can" : "cannot";
+  for (int32_t overlaps : {0, 1, 1}) {
+    launch.overlaps = overlaps;
+    if (driver->launch(driver->self, nullptr, &launch))
+      return "launch";
+    said += " " + std::to_string(count);
+  }
+  return said;
+}
+
+TEST(Cuda, LaunchesOverlap) {
+  EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "", launchEarly), "can 0 1 2");
+  // Before CUDA 12.3, and where nobody wants it.
+  EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "oldptx", launchEarly),
+            "cannot 0 0 0");
+  EXPECT_EQ(inChild(FI_FAKE_CUDA_LIBRARY, "",
+                    [] {
+                      setenv("FI_OVERLAP_LAUNCHES", "0", 1);
+                      return launchEarly();
+                    }),
+            "cannot 0 0 0");
+}
+
 } // namespace

@@ -109,7 +109,7 @@ TEST_F(DeviceErrors, Devices) {
   old.version = 7;
   EXPECT_EQ(fi_device_open(&old, 0, &device), FI_INVALID_ARGUMENT);
   EXPECT_STREQ(fi_last_error(),
-               "device: driver: expected a table of version 3, but got 7; "
+               "device: driver: expected a table of version 4, but got 7; "
                "build both against the same fi_driver.h");
   FakeDriver none;
   none.devices.clear();

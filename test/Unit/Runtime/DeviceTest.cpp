@@ -367,6 +367,39 @@ TEST_F(Device, DescribesTensors) {
   EXPECT_GE(first.param_bytes, first.slots * 8 + 2 * 128);
 }
 
+/// Kernels that wait for the launch in front themselves, as their manifest
+/// says.
+TEST_F(Device, OverlapsLaunches) {
+  for (bool overlaps : {false, true}) {
+    json manifest = deviceManifest(program);
+    for (json &body : manifest["stages"][0]["bodies"])
+      body["launch"]["overlaps"] = overlaps;
+    gpu.open(manifest);
+    ASSERT_TRUE(gpu.package) << fi_last_error();
+    PlanPtr p = plan();
+    ASSERT_TRUE(p) << fi_last_error();
+    for (int32_t can : {0, 1}) {
+      gpu.driver.setLaunchesOverlap(can);
+      char *explained = nullptr;
+      ASSERT_EQ(fi_plan_explain(p.get(), &explained), FI_OK);
+      std::string text = explained;
+      fi_string_free(explained);
+      EXPECT_EQ(text.find("begins while the launch in front of it ends") !=
+                    std::string::npos,
+                overlaps && can)
+          << text;
+      EXPECT_EQ(text.find("begins behind the launch in front of it: the "
+                          "driver is older than CUDA 12.3") !=
+                    std::string::npos,
+                overlaps && !can)
+          << text;
+    }
+    gpu.driver.clear();
+    ASSERT_EQ(gpu.run(p.get(), batch), FI_OK) << fi_last_error();
+    EXPECT_EQ(gpu.driver.launches[0].overlaps, int32_t(overlaps));
+  }
+}
+
 /// Pools without pages have no address, and maps of them one that nobody reads.
 TEST_F(Device, DescribesEmptyTensors) {
   json manifest = deviceManifest(program);

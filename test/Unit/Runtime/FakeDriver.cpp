@@ -227,6 +227,7 @@ struct FakeCalls {
 
 FakeDriver::FakeDriver() {
   driver = {FI_DRIVER_VERSION,
+            /*launches_overlap=*/0,
             "fake",
             this,
             FakeCalls::lastError,

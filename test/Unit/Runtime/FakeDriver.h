@@ -37,6 +37,7 @@ public:
   FakeDriver(const FakeDriver &) = delete;
 
   const fi_driver *table() const { return &driver; }
+  void setLaunchesOverlap(bool can) { driver.launches_overlap = can; }
 
   /// What its devices are; change before opening.
   std::vector<fi_driver_device> devices;

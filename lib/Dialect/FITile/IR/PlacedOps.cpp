@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fi/Dialect/FITile/IR/Layouts.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
@@ -114,6 +115,17 @@ LogicalResult LocateOp::verify() {
   if (table < 0 || table >= count)
     return emitOpError("expected one of the view's ")
            << count << " page tables, but got number " << table << " [TILE33]";
+  return success();
+}
+
+LogicalResult PrefetchKVOp::verify() {
+  auto view = cast<KVViewTypeInterface>(getView().getType());
+  Type element = view.getPartType(getPart());
+  int64_t dim = view.getPartDim(getPart());
+  BufType buffer = getEntries().getType().getBuffer();
+  if (buffer.getElement() != element || buffer.getColumns() != dim)
+    return emitOpError("expected entries for a buffer of rows of ")
+           << dim << " x " << element << ", but got " << buffer << " [TILE46]";
   return success();
 }
 
@@ -262,4 +274,54 @@ LogicalResult MarkOp::verify() {
     return emitOpError("expected 'once' in a loop over items, whose first "
                        "time it counts, but got it outside [TILE43]");
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+bool tile::isOfThePlan(Operation *op) {
+  return isPure(op) ||
+         isa<CursorOp, AdvanceOp, LocateOp, ItemOp, AcquireOp, GetOp, SlotOp,
+             AwaitOp, ArriveOp, MarkOp, PrefetchKVOp>(op);
+}
+
+/// The first wait in a block, or null.
+static AwaitLaunchesOp findWait(Block::iterator begin, Block::iterator end) {
+  auto found = std::find_if(
+      begin, end, [](Operation &op) { return isa<AwaitLaunchesOp>(op); });
+  return found == end ? AwaitLaunchesOp() : cast<AwaitLaunchesOp>(*found);
+}
+
+LogicalResult AwaitLaunchesOp::verify() {
+  auto items = dyn_cast<ForItemsOp>((*this)->getParentOp());
+  if (!items)
+    return success();
+  Block &item = *(*this)->getBlock();
+  if (findWait(item.begin(), item.end()) != *this)
+    return success();
+  for (Operation &op :
+       llvm::make_range(item.begin(), getOperation()->getIterator()))
+    if (isa<FITileDialect>(op.getDialect()) && !isOfThePlan(&op))
+      return emitOpError("expected nothing in front of it in an item but what "
+                         "reads the plan's data and writes nothing, but got '")
+             << op.getName() << "' [TILE44]";
+  return success();
+}
+
+LogicalResult LaunchNextOp::verify() {
+  auto kernel = cast<KernelOp>((*this)->getParentOp());
+  WalkResult result = kernel.walk([&](ForItemsOp items) {
+    Block &item = items.getBody().front();
+    auto behind = std::next(items->getIterator());
+    if (findWait(item.begin(), item.end()) &&
+        findWait(behind, items->getBlock()->end()))
+      return WalkResult::advance();
+    emitOpError("expected every loop over items of its kernel to have "
+                "'fi_tile.await_launches' in its body and behind it [TILE45]")
+            .attachNote(items.getLoc())
+        << "this one has not";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }

@@ -170,7 +170,7 @@ fi.program @truncates run(%q: !q, %k: !t, %v: !t) -> (!q) {
   %o = fi.attention %q over %kv scale(0.125)
       mask(%req: index, %qh: index, %kh: index, %qp: index, %kp: index) {
         %n = arith.index_cast %kp : index to i32
-        %b = index.casts %n : i32 to index
+        %b = arith.index_cast %n : i32 to index
         %m = arith.cmpi sle, %b, %qp : index
         fi.yield %m : i1
       } : !q over !kv -> !q

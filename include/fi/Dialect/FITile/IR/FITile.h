@@ -41,6 +41,11 @@ struct MarkLog : mlir::SideEffects::Resource::Base<MarkLog> {
   mlir::StringRef getName() final { return "MarkLog"; }
 };
 
+/// What prefetches fill, and nothing reads.
+struct SecondCache : mlir::SideEffects::Resource::Base<SecondCache> {
+  mlir::StringRef getName() final { return "SecondCache"; }
+};
+
 /// Shape and element type of a tile or of a buffer.
 struct ShapedTile {
   explicit ShapedTile(mlir::Type type);
@@ -70,6 +75,10 @@ public:
 /// of positions stay far from the bounds of 32 bits, at which a narrower type
 /// begins anew.
 std::optional<int64_t> columnStep(mlir::Value tile);
+
+/// Whether an operation of an item reads what the plan has made, at most, and
+/// writes no memory: it may run beside the launch in front (TILE44).
+bool isOfThePlan(mlir::Operation *op);
 
 } // namespace fi::tile
 

@@ -273,6 +273,33 @@ def FITile_LocateOp : FITile_Op<"locate", [MemoryEffects<[MemRead]>]> {
   ];
 }
 
+// What is only fetched changes nothing that anybody reads, but is not dead.
+def FITile_SecondCache : Resource<"::fi::tile::SecondCache">;
+
+def FITile_PrefetchKVOp : FITile_Op<"prefetch_kv", [
+    MemoryEffects<[MemWrite<FITile_SecondCache>]>]> {
+  let summary = "has keys or values brought near that a copy will ask for";
+  let description = [{
+    Rows as in `fi_tile.copy_kv`, from memory to the cache that all multiprocessors share;
+    none where `valid` is false. No element is read, so that it may stand in front of
+    `fi_tile.await_launches`: what the launch in front writes, copies see.
+
+    Example: `fi_tile.prefetch_kv keys %kv[%it, %t] if %valid entries(%e : !fi_tile.entries<!b>) : !kv`
+  }];
+  let arguments = (ins FI_KVPartAttr:$part, FI_AnyKVView:$view,
+                       FITile_ItemType:$item, Index:$key, I1:$valid,
+                       FITile_EntriesType:$entries);
+  let assemblyFormat = [{
+    custom<EnumKeyword>($part) $view `[` $item `,` $key `]` `if` $valid
+    `entries` `(` $entries `:` qualified(type($entries)) `)` attr-dict `:`
+    qualified(type($view))
+  }];
+  let extraClassDeclaration = [{
+    bool getTma() { return false; }
+  }];
+  let hasVerifier = 1;
+}
+
 def FITile_ReadOp : FITile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "tile of a buffer, in registers";
   let description = [{
@@ -366,6 +393,37 @@ def FITile_MarkOp : FITile_Op<"mark", [MemoryEffects<[MemWrite<FITile_MarkLog>]>
   }];
   let builders = [OpBuilder<(ins "MarkKind":$kind, "::llvm::StringRef":$name,
                                  CArg<"bool", "false">:$once)>];
+  let hasVerifier = 1;
+}
+
+def FITile_LaunchNextOp : FITile_Op<"launch_next", [
+    MemoryEffects<[MemRead, MemWrite]>, HasParent<"KernelOp">]> {
+  let summary = "lets the launch behind this one begin";
+  let description = [{
+    Where all workers have come here or have ended, the launch behind this one in its
+    stream may begin while they go on (`griddepcontrol.launch_dependents`), if its
+    manifest says `overlaps`. Every loop over items of such a kernel waits, in its body
+    and behind it (TILE45).
+
+    Example: `fi_tile.launch_next`
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def FITile_AwaitLaunchesOp : FITile_Op<"await_launches", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the launches in front of this one";
+  let description = [{
+    What is in front of it runs while the launch in front of this one may not have ended:
+    it reads nothing but what the plan has made (items, ranges, tables), and writes
+    nothing (`griddepcontrol.wait`). Every warp that reads or writes what a run is given
+    waits first; every kernel waits once at least, with items or without, so that it does
+    not end before those in front of it. Waiting again costs nothing (TILE44).
+
+    Example: `fi_tile.await_launches`
+  }];
+  let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 

@@ -466,6 +466,43 @@ def FITileEstimateRegisters : Pass<"fi-tile-estimate-registers", "::fi::tile::Ke
   ];
 }
 
+def FITileOverlapLaunches : Pass<"fi-tile-overlap-launches", "::fi::tile::KernelOp"> {
+  let summary = "Begin while the launch in front of a kernel ends";
+  let description = [{
+    On targets with `griddepcontrol`: a kernel lets the launch behind it begin at once
+    (`fi_tile.launch_next`), and waits for those in front of it (`fi_tile.await_launches`)
+    where it first touches what a run is given: an item's fields, its ranges and its
+    entries of page tables are the plan's, and are found while the kernel before ends.
+    Each role waits by itself, and once more behind its items, for launches whose items
+    are all without rows.
+
+    Kernels that wait already, other targets and the CPU are left as they are.
+
+    Numeric effect: none.
+
+    ```mlir
+    fi_tile.for_items %it in %work {
+      %c = fi_tile.cursor %it step 64
+      %b = fi_tile.acquire %qc : !c
+      fi_tile.copy_rows %q[%it] to %b group 4 : !q, !b
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    fi_tile.launch_next
+    fi_tile.for_items %it in %work {
+      %c = fi_tile.cursor %it step 64
+      %b = fi_tile.acquire %qc : !c
+      fi_tile.await_launches
+      fi_tile.copy_rows %q[%it] to %b group 4 : !q, !b
+      ...
+    }
+    fi_tile.await_launches
+    ```
+  }];
+}
+
 def FITileMark : Pass<"fi-tile-mark", "::fi::tile::KernelOp"> {
   let summary = "Put time stamps where a kernel's phases begin";
   let description = [{
