@@ -12,6 +12,7 @@
 
 #include "NVVMLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -171,5 +172,16 @@ int32_t NVVMLowering::getLeastCTAs(int64_t threads) {
   });
   bool isSmall = !result.wasInterrupted() && loaded > 0 && loaded <= 32 * kFew;
   int64_t wanted = reductions > 1 ? kHalf * 3 / 4 : kHalf;
+  // Functions take registers, and time enough to hide the way to memory.
+  bool hasFunctions = kernel
+                          .walk([](Operation *op) {
+                            return isa<math::Exp2Op, math::ExpOp, math::SinOp,
+                                       math::CosOp, math::PowFOp>(op)
+                                       ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+                          })
+                          .wasInterrupted();
+  if (hasFunctions)
+    wanted = kHalf / 2;
   return isSmall ? std::max<int64_t>(1, wanted / threads) : 1;
 }

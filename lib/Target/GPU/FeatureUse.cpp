@@ -329,8 +329,7 @@ public:
     case sm::Global256:
       return traits.hasCopies
                  ? Reason{"tiles are copied asynchronously, 16 bytes at a time"}
-                 : Reason{"a lane has 16 bytes of a row, so that short rows "
-                          "have work for all lanes"};
+                 : Reason{"tensors need be aligned to 16 bytes, not to 32"};
     case sm::RedBF16x2:
     case sm::RedV4F32:
       return traits.hasStates

@@ -351,6 +351,15 @@ ScheduleAttr fitToShared(ScheduleAttr schedule, AttentionOp op, int64_t limit) {
   return schedule.withTiles(rows, keys, warps, keyWarps, stages);
 }
 
+/// A body without the bound of rows that it is for.
+ScheduleAttr forAnyRows(ScheduleAttr s) {
+  return ScheduleAttr::get(
+      s.getContext(), s.getTileRows(), s.getTileKeys(), s.getMr(), s.getNr(),
+      s.getLanes(), /*maxRows=*/0, s.getStream(), s.getWarps(), s.getKeyWarps(),
+      s.getStages(), s.getLoadWarps(), s.getWgmma(), s.getRotate(),
+      s.getTurns(), s.getTma(), s.getLate());
+}
+
 ArrayAttr fitToChip(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
   const sm::Target *chip = target.getChip();
   if (!chip)
@@ -361,7 +370,14 @@ ArrayAttr fitToChip(ArrayAttr schedules, AttentionOp op, TargetAttr target) {
     fitted.push_back(schedule.getWgmma()
                          ? schedule
                          : fitToShared(schedule, op, chip->maxSharedPerCTA));
-  return ArrayAttr::get(op.getContext(), fitted);
+  // Of bodies that have become alike, the one for more rows.
+  SmallVector<Attribute> different;
+  for (auto [number, schedule] : llvm::enumerate(fitted))
+    if (number + 1 == fitted.size() ||
+        forAnyRows(cast<ScheduleAttr>(schedule)) !=
+            forAnyRows(cast<ScheduleAttr>(fitted[number + 1])))
+      different.push_back(schedule);
+  return ArrayAttr::get(op.getContext(), different);
 }
 
 struct ChooseSchedule : fi::impl::FIChooseSchedulePassBase<ChooseSchedule> {
