@@ -27,12 +27,13 @@ bool Device::isName(StringRef backend) {
 
 Error Device::check(StringRef backend) {
   auto [kind, which] = backend.split(':');
-  uint32_t ordinal = 0;
+  int32_t ordinal = 0;
   if (kind == "emulated") {
     if (auto chip = sm::find(which.split(':').first); !chip)
       return createStringError("backend 'emulated': " +
                                llvm::toString(chip.takeError()));
-  } else if (backend != "cuda" && which.getAsInteger(10, ordinal)) {
+  } else if (backend != "cuda" &&
+             (which.getAsInteger(10, ordinal) || ordinal < 0)) {
     return createStringError("backend: expected 'cuda', or 'cuda:N' with the "
                              "number of a GPU, but got '" +
                              backend + "'");

@@ -26,7 +26,8 @@ public:
   /// Whether a backend's name is one of a device: `cuda`, `cuda:ORDINAL`,
   /// `emulated:CHIP`, `emulated:CHIP:OPTION...`, or meant to be.
   static bool isName(llvm::StringRef backend);
-  /// Whether such a name is right, be the device here or not.
+  /// Whether the kind and the chip or number of such a name are right, be the
+  /// device here or not.
   static llvm::Error check(llvm::StringRef backend);
   static llvm::Expected<std::shared_ptr<Device>> open(llvm::StringRef backend);
   ~Device() override;

@@ -256,7 +256,8 @@ LogicalResult NVVMLowering::lowerColumns(ColumnsOp op) {
   if (failed(from) || failed(to))
     return op.emitOpError("expected tiles with layouts: run "
                           "fi-tile-assign-layouts first");
-  unsigned width = op.getType().getElementTypeBitWidth();
+  Type element = op.getType().getElementType();
+  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   std::vector<Sources> sources;
   bool moves = false;
   for (int64_t reg = 0; reg < to->getRegisters(); ++reg) {

@@ -117,10 +117,10 @@ public:
     if (values.size() == m.runArguments.size() &&
         results.size() == m.results.size())
       find(m);
-    if (waits())
-      FI_TRY(checkNotCaptured(device, stream,
-                              "some tensors of the function lie in the host's "
-                              "memory; have them all in the device's"));
+    FI_TRY(checkNotCaptured(device, stream,
+                            "a call keeps its plan and its workspace as long "
+                            "as it likes; plan and run what a graph repeats "
+                            "by fi_plan_create and fi_run_device"));
     size_t workspace = fi_plan_workspace_bytes(&plan);
     FI_TRY(scratch.reserve(place(alignUp(workspace))));
     FI_TRY(copyIn());

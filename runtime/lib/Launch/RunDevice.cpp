@@ -128,7 +128,8 @@ public:
       made.grid[0] = launch.grid;
       made.block[0] = launch.threads;
       made.shared = launch.shared;
-      made.overlaps = launch.overlaps;
+      // Two runs would write time stamps into one log.
+      made.overlaps = launch.overlaps && !launch.marks;
       made.param_bytes = log * sizeof(int64_t);
       if (int result = driver.launch(driver.self, launch.function, &made))
         return launchFailed(plan, launch, result, /*waited=*/false);

@@ -498,6 +498,7 @@ fi_status PlanData::buildStages(const Manifest &manifest, const Workers &crew,
                     stage.name.c_str(),
                     manifest.arguments[stage.positions].name.c_str(), end,
                     tables[stage.positions].shape[0]);
+      FI_TRY(checkPositions(stage, manifest, tables.data(), end));
     }
     if (policy.policy == FI_SPLIT_FIXED && !stage.canSplit())
       return fail(FI_UNSUPPORTED,

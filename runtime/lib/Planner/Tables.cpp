@@ -142,6 +142,9 @@ void readIntegers(const Table &table, int64_t first, int64_t count,
 
 /// No request has more keys; keeps all arithmetic on key indices in 64 bits.
 constexpr int64_t maxKeys = INT64_C(1) << 40;
+/// A mask's bounds are derived for positions below 2^29, where a region's
+/// arithmetic is of 32 bits and no operand gives other positions.
+constexpr int64_t maxMaskedKeys = (INT64_C(1) << 29) - 1;
 /// No pool has more pages, since no tensor has a larger size.
 constexpr int64_t maxPages = INT64_C(1) << 48;
 bool isOutside(int64_t page) { return page < 0 || page >= maxPages; }
@@ -450,6 +453,17 @@ fi_status readRows(const Stage &stage, const Manifest &manifest,
   return FI_OK;
 }
 
+static fi_status checkPosition(const Stage &stage, const char *name,
+                               int64_t index, int64_t position) {
+  constexpr int64_t far = INT64_C(1) << 48;
+  if (position >= -far && position <= far)
+    return FI_OK;
+  return fail(FI_INVALID_BATCH,
+              "%s: operand '%s': expected positions within 2^48, but got "
+              "%s[%" PRId64 "] = %" PRId64,
+              stage.name.c_str(), name, name, index, position);
+}
+
 fi_status readView(const Stage &stage, const Manifest &manifest,
                    const Table *tables, int64_t page, int64_t tokens,
                    ViewLengths &v) {
@@ -474,6 +488,14 @@ fi_status readView(const Stage &stage, const Manifest &manifest,
     FI_TRY(reader.readRagged(tokens, v));
     break;
   }
+  for (int64_t r = 0; !stage.mask.terms.empty() && r < v.requests; ++r)
+    if (v.keys[r] > maxMaskedKeys)
+      return fail(FI_INVALID_BATCH,
+                  "%s: expected at most %" PRId64
+                  " keys in a request, for positions that its mask may have "
+                  "computed in 32 bits, but got %" PRId64
+                  " in request %" PRId64,
+                  stage.name.c_str(), maxMaskedKeys, v.keys[r], r);
   if (view.origin == none) {
     v.origin.assign(v.requests, 0);
     return FI_OK;
@@ -486,12 +508,23 @@ fi_status readView(const Stage &stage, const Manifest &manifest,
   v.origin.resize(v.requests);
   readIntegers(tables[view.origin], 0, v.requests, v.origin.data());
   for (int64_t r = 0; r < v.requests; ++r)
-    if (v.origin[r] < -(INT64_C(1) << 48) || v.origin[r] > INT64_C(1) << 48)
-      return fail(FI_INVALID_BATCH,
-                  "%s: operand '%s': expected positions within 2^48, but got "
-                  "%s[%" PRId64 "] = %" PRId64,
-                  stage.name.c_str(), reader.name(view.origin),
-                  reader.name(view.origin), r, v.origin[r]);
+    FI_TRY(checkPosition(stage, reader.name(view.origin), r, v.origin[r]));
+  return FI_OK;
+}
+
+fi_status checkPositions(const Stage &stage, const Manifest &manifest,
+                         const Table *tables, int64_t rows) {
+  const Table &table = tables[stage.positions];
+  constexpr int64_t atOnce = 512;
+  int64_t positions[atOnce];
+  for (int64_t first = 0; first < rows; first += atOnce) {
+    int64_t count = rows - first < atOnce ? rows - first : atOnce;
+    readIntegers(table, first, count, positions);
+    for (int64_t i = 0; i < count; ++i)
+      FI_TRY(checkPosition(stage,
+                           manifest.arguments[stage.positions].name.c_str(),
+                           first + i, positions[i]));
+  }
   return FI_OK;
 }
 

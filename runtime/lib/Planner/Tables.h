@@ -106,6 +106,10 @@ fi_status readView(const Stage &stage, const Manifest &manifest,
                    const Table *tables, int64_t page, int64_t tokens,
                    ViewLengths &lengths);
 
+/// Refuses positions of rows that are too far from zero.
+fi_status checkPositions(const Stage &stage, const Manifest &manifest,
+                         const Table *tables, int64_t rows);
+
 } // namespace fi::runtime
 
 #endif // FI_RUNTIME_PLANNER_TABLES_H

@@ -440,14 +440,14 @@ TEST_F(DeviceCall, FailuresAreSentences) {
     EXPECT_NE(failures.sentences[i].find(expected[i]), std::string::npos)
         << failures.sentences[i];
   gpu.driver.failOn("", 0, "");
-  // A stream that is being captured takes no call that waits.
+  // A stream that is being captured takes no call.
   planned = plan();
   gpu.driver.capturedStream = stream;
   run(planned);
   ASSERT_EQ(failures.sentences.size(), std::size(expected) + 1);
   EXPECT_NE(
       failures.sentences.back().find(
-          "expected a stream that is not being captured, because some tensors"),
+          "expected a stream that is not being captured, because a call keeps"),
       std::string::npos)
       << failures.sentences.back();
   fi_call_release(planned);

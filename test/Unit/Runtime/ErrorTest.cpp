@@ -235,6 +235,14 @@ TEST_F(Errors, Ragged) {
   batch.set("indptr", 3, INT64_C(1) << 41);
   expectPlan("attention0: operand 'indptr': expected at most 2^40 keys for a "
              "request, but request 2 has more");
+  program.mask =
+      json::parse(R"({"terms": [{"lo": [], "hi": [["q"]], "exact": true}]})");
+  use(program);
+  batch.set("indptr", 2, 10);
+  batch.set("indptr", 3, INT64_C(10) + (INT64_C(1) << 29));
+  expectPlan("attention0: expected at most 536870911 keys in a request, for "
+             "positions that its mask may have computed in 32 bits, but got "
+             "536870912 in request 2");
 }
 
 TEST_F(Errors, Positions) {
@@ -250,6 +258,20 @@ TEST_F(Errors, Positions) {
   options.borrow_tables = 1;
   expectPlan("attention0: operand 'positions': expected a position for each of "
              "7 rows, but got 5");
+  options = {};
+  program.wideTables = program.origin = true;
+  batch.origins = {0, 0, 0};
+  constexpr int64_t far = INT64_C(1) << 48;
+  for (const char *name : {"positions", "origin"})
+    for (int64_t sign : {1, -1}) {
+      use(program);
+      batch.set(name, 2, sign * far);
+      EXPECT_TRUE(planBatch(package.get(), batch, options)) << fi_last_error();
+      batch.set(name, 2, sign * (far + 1));
+      expectPlan("attention0: operand '" + std::string(name) +
+                 "': expected positions within 2^48, but got " + name +
+                 "[2] = " + std::to_string(sign * (far + 1)));
+    }
 }
 
 TEST_F(Errors, TypesOfTables) {

@@ -293,19 +293,42 @@ static AwaitLaunchesOp findWait(Block::iterator begin, Block::iterator end) {
   return found == end ? AwaitLaunchesOp() : cast<AwaitLaunchesOp>(*found);
 }
 
+/// The first operation of this dialect from `begin` on, at any depth, that may
+/// not stand in front of a wait, or null.
+static Operation *findEarly(Block::iterator begin, Block::iterator end) {
+  for (Operation &op : llvm::make_range(begin, end)) {
+    Operation *early = nullptr;
+    op.walk<WalkOrder::PreOrder>([&](Operation *inner) {
+      if (isa<ForItemsOp>(inner))
+        return WalkResult::skip(); // it waits itself
+      bool isHeld =
+          !isa<FITileDialect>(inner->getDialect()) || isOfThePlan(inner) ||
+          isa<ChannelOp, ViewOp, LaunchNextOp, AwaitLaunchesOp, RoleOp>(inner);
+      if (!isHeld)
+        early = inner;
+      return isHeld ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    if (early)
+      return early;
+  }
+  return nullptr;
+}
+
 LogicalResult AwaitLaunchesOp::verify() {
-  auto items = dyn_cast<ForItemsOp>((*this)->getParentOp());
-  if (!items)
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel || kernel.getBody().getOps<LaunchNextOp>().empty())
+    return emitOpError("expected a kernel with 'fi_tile.launch_next', which "
+                       "holds it to the rules of launches that overlap "
+                       "[TILE45]");
+  if (!isa<ForItemsOp>((*this)->getParentOp()))
     return success();
   Block &item = *(*this)->getBlock();
   if (findWait(item.begin(), item.end()) != *this)
     return success();
-  for (Operation &op :
-       llvm::make_range(item.begin(), getOperation()->getIterator()))
-    if (isa<FITileDialect>(op.getDialect()) && !isOfThePlan(&op))
-      return emitOpError("expected nothing in front of it in an item but what "
-                         "reads the plan's data and writes nothing, but got '")
-             << op.getName() << "' [TILE44]";
+  if (Operation *early = findEarly(item.begin(), getOperation()->getIterator()))
+    return emitOpError("expected nothing in front of it in an item but what "
+                       "reads the plan's data and writes nothing, but got '")
+           << early->getName() << "' [TILE44]";
   return success();
 }
 
@@ -313,6 +336,13 @@ LogicalResult LaunchNextOp::verify() {
   auto kernel = cast<KernelOp>((*this)->getParentOp());
   WalkResult result = kernel.walk([&](ForItemsOp items) {
     Block &item = items.getBody().front();
+    if (Operation *early =
+            findEarly(items->getBlock()->begin(), items->getIterator())) {
+      emitOpError("expected nothing in front of the items of its kernel but "
+                  "what reads the plan's data and writes nothing, but got '")
+          << early->getName() << "' [TILE44]";
+      return WalkResult::interrupt();
+    }
     auto behind = std::next(items->getIterator());
     if (findWait(item.begin(), item.end()) &&
         findWait(behind, items->getBlock()->end()))
