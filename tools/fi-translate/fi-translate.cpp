@@ -370,7 +370,16 @@ compileForAll(const llvm::MemoryBuffer &input,
   return results;
 }
 
-/// One package for several chips. What one of them cannot do is an error.
+/// What a chip cannot do is an error.
+static Error checkCompiled(const sm::Target &chip, const ChipResult &result) {
+  if (!result.failure.empty())
+    return createStringError(chip.name + ": " + result.failure);
+  if (result.package.manifest.empty())
+    return createStringError(kNoProgram);
+  return Error::success();
+}
+
+/// One package for several chips.
 static Error packageForAll(const llvm::MemoryBuffer &input,
                            const mlir::DialectRegistry &registry,
                            llvm::ArrayRef<const sm::Target *> chips) {
@@ -379,10 +388,8 @@ static Error packageForAll(const llvm::MemoryBuffer &input,
   std::vector<std::pair<const sm::Target *, gpu::CompiledPackage>> packages;
   auto results = compileForAll(input, registry, chips);
   for (auto [chip, result] : llvm::zip(chips, results)) {
-    if (!result.failure.empty())
-      return createStringError(chip->name + ": " + result.failure);
-    if (result.package.manifest.empty())
-      return createStringError(kNoProgram);
+    if (Error error = checkCompiled(*chip, result))
+      return error;
     packages.emplace_back(chip, std::move(result.package));
   }
   return gpu::writePackages(packages, outputPath);
@@ -395,10 +402,8 @@ static Error explainForAll(const llvm::MemoryBuffer &input,
   std::string text;
   auto results = compileForAll(input, registry, chips);
   for (auto [chip, result] : llvm::zip(chips, results)) {
-    if (!result.failure.empty())
-      return createStringError(chip->name + ": " + result.failure);
-    if (result.package.manifest.empty())
-      return createStringError(kNoProgram);
+    if (Error error = checkCompiled(*chip, result))
+      return error;
     text += result.package.explanation;
   }
   return writeFile(outputPath, [&](llvm::raw_ostream &out) { out << text; });
